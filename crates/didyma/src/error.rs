@@ -1,0 +1,130 @@
+//! One error type, whose messages are sentences that name the argument and the remedy.
+
+use std::path::PathBuf;
+
+/// What the library returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can be wrong with what the library is given.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting outside its range.
+    #[error("{name} is {value}, but it must be {expected}")]
+    Setting {
+        /// The argument or field.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// Two arguments that must agree in size do not.
+    #[error("{name} has {found} {unit}, but {expected} are needed ({why})")]
+    Shape {
+        /// The argument.
+        name: &'static str,
+        /// Rows, columns or numbers.
+        unit: &'static str,
+        /// What it has.
+        found: usize,
+        /// What it must have.
+        expected: usize,
+        /// Where the expectation comes from.
+        why: &'static str,
+    },
+    /// NaN or infinity where a number is needed.
+    #[error(
+        "{name} holds {value} in row {row}, column {column}: remove or repair that row first, the \
+         flow is defined for finite numbers only"
+    )]
+    NotFinite {
+        /// The argument.
+        name: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// NaN, inf or -inf.
+        value: f64,
+    },
+    /// A plan that refers to a row that is not there.
+    #[error(
+        "the plan refers to row {row} of a dataset of {rows} rows: plan only with rows that were loaded"
+    )]
+    NoSuchRow {
+        /// The row asked for.
+        row: usize,
+        /// How many there are.
+        rows: usize,
+    },
+    /// The loss or its gradient is no longer a number.
+    #[error(
+        "the {what} became {value} at step {step}: the parameters were left as before that step; \
+         lower the learning rate, or clip the gradient"
+    )]
+    Diverged {
+        /// Loss or gradient norm.
+        what: &'static str,
+        /// NaN or infinite.
+        value: f64,
+        /// Number of the step, from 1.
+        step: u64,
+    },
+    /// A model file that cannot be used.
+    #[error("{} cannot be loaded: {problem}", path.display())]
+    ModelFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: FileProblem,
+    },
+    /// The operating system refused.
+    #[error("could not {action} {}: {source}", path.display())]
+    Io {
+        /// Read or write.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its reason.
+        source: std::io::Error,
+    },
+}
+
+/// The ways in which a model file can be bad.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileProblem {
+    /// Shorter than its header says.
+    #[error("it is truncated ({found} bytes of {expected}); copy it again, or use an earlier one")]
+    Truncated {
+        /// Bytes in the file.
+        found: usize,
+        /// Bytes that its header promises.
+        expected: usize,
+    },
+    /// Its content does not match its checksum, or its header its own rules.
+    #[error("it is corrupted ({0}); copy it again, or use an earlier one")]
+    Corrupted(String),
+    /// Not written by this program.
+    #[error("it is not a Didyma model ({0}); give a file that Didyma saved")]
+    Foreign(String),
+    /// Written by a newer program.
+    #[error("its format is version {found}, and this program reads up to {known}; update Didyma")]
+    Newer {
+        /// The file's version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+}
+
+impl Error {
+    pub(crate) fn setting(
+        name: &'static str,
+        value: impl std::fmt::Display,
+        expected: &'static str,
+    ) -> Self {
+        Self::Setting { name, value: value.to_string(), expected }
+    }
+}

@@ -1,0 +1,142 @@
+//! The conditional neural spline flow q(θ | x), with hand-derived gradients.
+//!
+//! z = f(θ; x) is a chain of L layers, each a spline coupling followed by a linear map, and
+//!
+//! $$ \log q(\theta \mid x) = \log N(z; 0, I) + \sum_l \log |\det J_l| . $$
+//!
+//! A coupling leaves every other feature as it is; these and x go through a residual network that
+//! yields a monotone rational-quadratic spline for each of the remaining features (Durkan et al.
+//! 2019, "Neural Spline Flows"). With one dimension there is nothing to couple: every layer then
+//! transforms it by a spline that depends on x alone.
+//!
+//! Work comes in tiles of pairs (θ, x) that share x in groups: see [`Tape`].
+
+mod conditioner;
+mod config;
+mod file;
+mod layout;
+mod linear;
+mod pass;
+mod rows;
+mod tape;
+
+pub use config::{FlowConfig, Scaling};
+pub use layout::Tensor;
+pub use tape::Tape;
+
+use crate::error::Result;
+use crate::kernel::{MIN_DERIVATIVE, Real};
+use layout::Layout;
+use rand::RngExt;
+
+/// Bound of the first weights of a residual block's second layer: blocks start near the identity.
+const SECOND_LAYER_BOUND: f64 = 1e-3;
+
+/// The shape of a flow, and how θ and x are scaled before it; its parameters are kept outside.
+///
+/// ```
+/// use didyma::{FlowConfig, Rows, SplineFlow};
+/// use didyma::rng::{Purpose, Streams};
+///
+/// let flow = SplineFlow::new(FlowConfig::new(2, 3))?;
+/// let streams = Streams::new(1);
+/// let params: Vec<f32> = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
+///
+/// let x_o = [0.5, -0.2, 1.0];
+/// let mut rng = streams.stream(Purpose::Posterior, 0, 0);
+/// let (theta, log_q) = flow.sample(&params, &x_o, 100, &mut rng)?;
+/// let again = flow.log_density(&params, Rows::new("theta", &theta, 2)?, Rows::new("x", &x_o, 3)?)?;
+/// assert!(log_q.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-3));
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SplineFlow {
+    config: FlowConfig,
+    layout: Layout,
+    theta: Scaling,
+    x: Scaling,
+}
+
+impl SplineFlow {
+    /// A flow of this shape that takes θ and x as they are.
+    pub fn new(config: FlowConfig) -> Result<Self> {
+        let (theta, x) = (Scaling::identity(config.theta_dim), Scaling::identity(config.x_dim));
+        Self::scaled(config, theta, x)
+    }
+
+    /// A flow of this shape behind these scalings of θ and x.
+    pub fn scaled(config: FlowConfig, theta: Scaling, x: Scaling) -> Result<Self> {
+        config.check()?;
+        theta.check("the scaling of theta", config.theta_dim)?;
+        x.check("the scaling of x", config.x_dim)?;
+        Ok(Self { layout: Layout::new(&config), config, theta, x })
+    }
+
+    /// The shape.
+    pub fn config(&self) -> &FlowConfig {
+        &self.config
+    }
+
+    /// How θ is scaled before the first layer.
+    pub fn theta_scaling(&self) -> &Scaling {
+        &self.theta
+    }
+
+    /// How x is scaled before the conditioners.
+    pub fn x_scaling(&self) -> &Scaling {
+        &self.x
+    }
+
+    /// Number of parameters.
+    pub fn params_len(&self) -> usize {
+        self.layout.len
+    }
+
+    /// The parameters by name, in the order of the flat vector.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.layout.tensors
+    }
+
+    /// First parameters: U(±1/√inputs) for weights and biases (PyTorch's default), U(±10⁻³) for the
+    /// second layer of each residual block, and the identity for the linear layers.
+    pub fn initial_params<F: Real>(&self, rng: &mut impl rand::Rng) -> Vec<F> {
+        let mut params = vec![F::zero(); self.layout.len];
+        let mut fill = |dense: &layout::Dense, bound: f64| {
+            for p in &mut params[dense.weight..dense.bias + dense.outputs] {
+                *p = F::of(bound * (2.0 * rng.random::<f64>() - 1.0));
+            }
+        };
+        let default = |dense: &layout::Dense| 1.0 / (dense.inputs as f64).sqrt();
+        for layer in &self.layout.layers {
+            fill(&layer.initial, default(&layer.initial));
+            for block in &layer.blocks {
+                fill(&block.context, default(&block.context));
+                fill(&block.first, default(&block.first));
+                fill(&block.second, SECOND_LAYER_BOUND);
+            }
+            fill(&layer.last, default(&layer.last));
+        }
+        let unit_diagonal = F::of(((1.0 - MIN_DERIVATIVE).exp() - 1.0).ln());
+        for layer in &self.layout.layers {
+            params[layer.linear.diagonal..][..layer.linear.dim].fill(unit_diagonal);
+        }
+        params
+    }
+
+    /// Floating-point operations of one training step (forward and backward) on this many pairs in
+    /// this many groups: 2 per multiply-add of the matrix products, 3 products per matrix.
+    pub fn flops(&self, pairs: usize, groups: usize) -> u64 {
+        let mut per_pair = 0;
+        let mut per_group = 0;
+        for layer in &self.layout.layers {
+            let units = layer.initial.outputs;
+            let hidden = layer.blocks.len() * 2 * units * units + units * layer.last.outputs;
+            let known = layer.identity.len() * units;
+            let by_x = (layer.initial.inputs - layer.identity.len()) * units;
+            per_group += by_x + layer.blocks.len() * self.config.x_dim * units;
+            per_pair += layer.linear.dim * layer.linear.dim;
+            *if layer.identity.is_empty() { &mut per_group } else { &mut per_pair } += known + hidden;
+        }
+        (2 * 3 * (per_pair * pairs + per_group * groups)) as u64
+    }
+}

@@ -1,0 +1,95 @@
+//! The flow on plain rows: densities and samples, checked at the edge.
+
+use super::{Scaling, SplineFlow, Tape};
+use crate::error::{Error, Result};
+use crate::kernel::{PANEL, Real};
+use crate::rows::Rows;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Pairs that are worked on at a time.
+const TILE: usize = 4 * PANEL;
+
+impl Scaling {
+    /// Row by row (v − mean) / scale, in the flow's kind of number.
+    pub(crate) fn apply<'a, F: Real>(&'a self, row: &'a [f32]) -> impl Iterator<Item = F> + 'a {
+        let parts = row.iter().zip(self.mean.iter().zip(&self.scale));
+        parts.map(|(&v, (&mean, &scale))| F::of((f64::from(v) - mean) / scale))
+    }
+}
+
+impl SplineFlow {
+    /// log q(θ | x) for each row of `theta`; `x` has as many rows, or one that all share.
+    pub fn log_density<F: Real>(&self, params: &[F], theta: Rows, x: Rows) -> Result<Vec<f64>> {
+        self.check_params(params)?;
+        theta.expect_columns(self.config.theta_dim, "theta_dim of the flow")?;
+        x.expect_columns(self.config.x_dim, "x_dim of the flow")?;
+        theta.expect_finite()?;
+        x.expect_finite()?;
+        let shared = x.len() == 1;
+        if !shared {
+            x.expect_rows(theta.len(), "one for each row of theta, or one for all")?;
+        }
+        let tile = if shared { TILE } else { Tape::<F>::CONTEXTS };
+        let mut tape = Tape::new(self, tile);
+        let mut log_q = Vec::with_capacity(theta.len());
+        for start in (0..theta.len()).step_by(tile) {
+            tape.clear();
+            for i in start..theta.len().min(start + tile) {
+                if i == start || !shared {
+                    tape.context(self.x.apply(x.row(if shared { 0 } else { i })));
+                }
+                tape.pair(self.theta.apply(theta.row(i)));
+            }
+            self.forward(params, &mut tape);
+            log_q.extend(tape.log_q().iter().map(|l| l.f64()));
+        }
+        Ok(log_q)
+    }
+
+    /// `count` draws of θ from q(· | x), row after row, and their log-densities.
+    pub fn sample<F: Real>(
+        &self,
+        params: &[F],
+        x: &[f32],
+        count: usize,
+        rng: &mut impl rand::Rng,
+    ) -> Result<(Vec<f32>, Vec<f64>)> {
+        self.check_params(params)?;
+        let row = Rows::new("x", x, self.config.x_dim)?;
+        row.expect_rows(1, "one observation")?;
+        row.expect_finite()?;
+        let dim = self.config.theta_dim;
+        let mut tape = Tape::new(self, TILE.min(count));
+        let (mut theta, mut log_q) = (Vec::with_capacity(count * dim), Vec::with_capacity(count));
+        while log_q.len() < count {
+            tape.clear();
+            tape.context(self.x.apply(x));
+            let drawn = TILE.min(count - log_q.len());
+            for _ in 0..drawn {
+                tape.pair((0..dim).map(|_| F::of(StandardNormal.sample(rng))));
+            }
+            self.inverse(params, &mut tape);
+            log_q.extend(tape.log_q().iter().map(|l| l.f64()));
+            for i in 0..drawn {
+                for (f, (mean, scale)) in self.theta.mean.iter().zip(&self.theta.scale).enumerate() {
+                    theta.push((tape.output(i, f).f64() * scale + mean) as f32);
+                }
+            }
+        }
+        Ok((theta, log_q))
+    }
+
+    /// Refuses a parameter vector of another flow.
+    pub fn check_params<F>(&self, params: &[F]) -> Result<()> {
+        match params.len() == self.params_len() {
+            true => Ok(()),
+            false => Err(Error::Shape {
+                name: "params",
+                unit: "numbers",
+                found: params.len(),
+                expected: self.params_len(),
+                why: "the shape of the flow",
+            }),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The definition of every kernel, in plain loops over one row at a time.
+
+mod spline;
+
+use super::*;
+
+pub(super) const fn table<F: Real>() -> Kernels<F> {
+    Kernels {
+        name: "scalar",
+        affine,
+        affine_input_gradient,
+        affine_weight_gradient,
+        expand,
+        collect,
+        gate,
+        gate_gradient,
+        sigmoid,
+        spline: spline::forward,
+        spline_inverse: spline::inverse,
+        spline_gradient: spline::gradient,
+        adam,
+    }
+}
+
+fn affine<F: Real>(job: AffineJob<'_, F>) {
+    let AffineJob { weights: w, start, finish, rows, input, output } = job;
+    w.check();
+    for (o, out) in output.chunks_exact_mut(PANEL).take(w.outputs).enumerate() {
+        let out = &mut out[..rows];
+        if let Start::Bias(bias) = start {
+            out.fill(bias[o]);
+        }
+        for (k, column) in input.chunks_exact(PANEL).take(w.inputs).enumerate() {
+            let weight = w.data[o * w.stride + k];
+            out.iter_mut().zip(column).for_each(|(y, &x)| *y += weight * x);
+        }
+        if let Finish::Relu = finish {
+            out.iter_mut().for_each(|y| *y = y.max(F::zero()));
+        }
+    }
+    if let Finish::ReluInto(rectified) = finish {
+        rectified.iter_mut().zip(output).for_each(|(r, y)| *r = y.max(F::zero()));
+    }
+}
+
+fn affine_input_gradient<F: Real>(job: InputGradientJob<'_, F>) {
+    let InputGradientJob { weights: w, mask, accumulate, rows, d_output, d_input } = job;
+    w.check();
+    let mut sum = [F::zero(); PANEL];
+    for (k, d_in) in d_input.chunks_exact_mut(PANEL).take(w.inputs).enumerate() {
+        sum.fill(F::zero());
+        for (o, d_out) in d_output.chunks_exact(PANEL).take(w.outputs).enumerate() {
+            let weight = w.data[o * w.stride + k];
+            sum.iter_mut().zip(&d_out[..rows]).for_each(|(s, &d)| *s += weight * d);
+        }
+        for r in 0..rows {
+            let passes = mask.is_none_or(|mask| mask[k * PANEL + r] > F::zero());
+            let before = if accumulate { d_in[r] } else { F::zero() };
+            d_in[r] = if passes { before + sum[r] } else { before };
+        }
+    }
+}
+
+fn affine_weight_gradient<F: Real>(job: WeightGradientJob<'_, F>) {
+    let WeightGradientJob { outputs, inputs, rows, d_output, input, d_weights, .. } = job;
+    let mut d_bias = job.d_bias;
+    for panel in 0..rows.div_ceil(PANEL) {
+        let used = PANEL.min(rows - panel * PANEL);
+        for o in 0..outputs {
+            let d_out = &d_output[(panel * outputs + o) * PANEL..][..used];
+            for k in 0..inputs {
+                let x = &input[(panel * inputs + k) * PANEL..][..used];
+                d_weights[o * job.stride + k] += d_out.iter().zip(x).map(|(&d, &x)| d * x).sum();
+            }
+            if let Some(d_bias) = d_bias.as_deref_mut() {
+                d_bias[o] += d_out.iter().copied().sum();
+            }
+        }
+    }
+}
+
+fn expand<F: Real>(rows: &ContextRows, by_context: &[F], by_row: &mut [F]) {
+    for f in 0..rows.features {
+        for (r, &c) in rows.context.iter().enumerate() {
+            by_row[f * PANEL + r] = by_context[f * PANEL + c as usize];
+        }
+    }
+}
+
+fn collect<F: Real>(rows: &ContextRows, by_row: &[F], by_context: &mut [F]) {
+    for f in 0..rows.features {
+        for (r, &c) in rows.context.iter().enumerate() {
+            by_context[f * PANEL + c as usize] += by_row[f * PANEL + r];
+        }
+    }
+}
+
+fn gate<F: Real>(job: GateJob<'_, F>) {
+    for f in 0..job.rows.features {
+        for (r, &c) in job.rows.context.iter().enumerate() {
+            let i = f * PANEL + r;
+            let hidden = job.hidden[i] + job.value[i] * job.gate[f * PANEL + c as usize];
+            job.hidden[i] = hidden;
+            job.output[i] = if job.relu { hidden.max(F::zero()) } else { hidden };
+        }
+    }
+}
+
+fn gate_gradient<F: Real>(job: GateGradientJob<'_, F>) {
+    for f in 0..job.rows.features {
+        for (r, &c) in job.rows.context.iter().enumerate() {
+            let (i, g) = (f * PANEL + r, f * PANEL + c as usize);
+            job.d_value[i] = job.d_hidden[i] * job.gate[g];
+            job.d_gate[g] += job.d_hidden[i] * job.value[i];
+        }
+    }
+}
+
+fn sigmoid<F: Real>(panel: &mut [F], rows: usize) {
+    for feature in panel.chunks_exact_mut(PANEL) {
+        feature[..rows].iter_mut().for_each(|v| *v = v.sigmoid());
+    }
+}
+
+fn adam<F: Real>(job: AdamJob<'_, F>) {
+    let AdamJob { weights, gradient, m, v, step } = job;
+    let [scale, decay, shrink, beta1, beta2, rate, v_scale, epsilon] = [
+        step.gradient_scale, step.coupled_decay, step.shrink, step.beta1, step.beta2, step.rate,
+        step.v_scale, step.epsilon,
+    ]
+    .map(F::of);
+    for (((w, &g), m), v) in weights.iter_mut().zip(gradient).zip(m).zip(v) {
+        let g = g * scale + decay * *w;
+        *m = beta1 * *m + (F::one() - beta1) * g;
+        *v = beta2 * *v + (F::one() - beta2) * g * g;
+        *w = shrink * *w - rate * *m / ((*v * v_scale).sqrt() + epsilon);
+    }
+}

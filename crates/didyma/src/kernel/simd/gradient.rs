@@ -1,0 +1,214 @@
+//! The gradient of a weight matrix: a product that sums over rows, i.e. over SIMD lanes.
+//!
+//! The inputs are transposed first, so that lanes become columns of W and a row of the batch is one
+//! broadcast of d_output against a few vectors of inputs. The last few columns (50 = 3 · 16 + 2) and
+//! the bias would fill a vector badly: they are summed over lanes instead.
+
+use super::Simd;
+use crate::kernel::{PANEL, WeightGradientJob};
+
+/// Up to this many leftover columns are summed over lanes rather than padded to a vector.
+const LEFTOVER: usize = 4;
+
+/// The job with raw pointers, its sizes checked.
+#[derive(Clone, Copy)]
+struct Sums {
+    outputs: usize,
+    inputs: usize,
+    rows: usize,
+    d_output: *const f32,
+    input: *const f32,
+    d_weights: *mut f32,
+    stride: usize,
+    d_bias: Option<*mut f32>,
+    /// `rows` × `width` numbers: the transposed inputs.
+    transposed: *mut f32,
+    width: usize,
+}
+
+impl Sums {
+    /// Where row `row` of feature `f` of panels of `features` features lies.
+    #[inline(always)]
+    fn at(row: usize, f: usize, features: usize) -> usize {
+        (row / PANEL * features + f) * PANEL + row % PANEL
+    }
+}
+
+#[inline(always)]
+pub(super) fn weight_gradient<S: Simd>(s: S, job: WeightGradientJob<'_, f32>) {
+    let WeightGradientJob { outputs, inputs, rows, stride, .. } = job;
+    let panels = rows.div_ceil(PANEL);
+    let leftover = inputs % S::LANES;
+    let width = if leftover <= LEFTOVER { inputs - leftover } else { inputs - leftover + S::LANES };
+    assert!(rows.is_multiple_of(S::LANES) && inputs <= stride);
+    assert!(job.d_output.len() >= panels * outputs * PANEL);
+    assert!(job.input.len() >= panels * inputs * PANEL);
+    assert!(outputs == 0 || job.d_weights.len() >= (outputs - 1) * stride + inputs);
+    assert!(job.scratch.len() >= rows * width);
+    let sums = Sums {
+        outputs,
+        inputs,
+        rows,
+        d_output: job.d_output.as_ptr(),
+        input: job.input.as_ptr(),
+        d_weights: job.d_weights.as_mut_ptr(),
+        stride,
+        d_bias: job.d_bias.map(|b| {
+            assert!(b.len() >= outputs);
+            b.as_mut_ptr()
+        }),
+        transposed: job.scratch.as_mut_ptr(),
+        width,
+    };
+    // SAFETY: every pointer covers its shape, checked above.
+    unsafe {
+        transpose_inputs(s, sums);
+        columns(s, sums);
+        leftovers(s, sums);
+    }
+}
+
+#[inline(always)]
+unsafe fn transpose_inputs<S: Simd>(s: S, sums: Sums) {
+    let Sums { inputs, rows, input, transposed, width, .. } = sums;
+    for row in (0..rows).step_by(S::LANES) {
+        for f in (0..width).step_by(S::LANES) {
+            // SAFETY: the source lies in the panels; a block of fewer features than lanes is copied
+            // through a zeroed block so that nothing behind the last feature is read.
+            unsafe {
+                let to = transposed.add(row * width + f);
+                let from = input.add(Sums::at(row, f, inputs));
+                if f + S::LANES <= inputs {
+                    s.transpose(from, PANEL, to, width);
+                } else {
+                    let mut padded = [0.0f32; 16 * 16];
+                    for k in 0..inputs - f {
+                        s.store(padded.as_mut_ptr().add(k * S::LANES), s.load(from.add(k * PANEL)));
+                    }
+                    s.transpose(padded.as_ptr(), S::LANES, to, width);
+                }
+            }
+        }
+    }
+}
+
+/// The columns that fill vectors, in blocks of outputs × vectors that stay in registers.
+#[inline(always)]
+unsafe fn columns<S: Simd>(s: S, sums: Sums) {
+    let vectors = sums.width / S::LANES;
+    let mut v = 0;
+    while v < vectors {
+        let size = (vectors - v).min(S::GRADIENT_VECTORS);
+        // SAFETY: the vectors exist.
+        unsafe {
+            match size {
+                3 => column_strip::<S, 3>(s, sums, v * S::LANES),
+                2 => column_strip::<S, 2>(s, sums, v * S::LANES),
+                _ => column_strip::<S, 1>(s, sums, v * S::LANES),
+            }
+        }
+        v += size;
+    }
+}
+
+#[inline(always)]
+unsafe fn column_strip<S: Simd, const V: usize>(s: S, sums: Sums, column: usize) {
+    let mut blocks = sums.outputs.div_ceil(S::GRADIENT_OUTPUTS);
+    let mut o = 0;
+    while blocks > 0 {
+        let size = (sums.outputs - o).div_ceil(blocks);
+        // SAFETY: the outputs exist.
+        unsafe {
+            match size {
+                8 => column_block::<S, 8, V>(s, sums, o, column),
+                7 => column_block::<S, 7, V>(s, sums, o, column),
+                6 => column_block::<S, 6, V>(s, sums, o, column),
+                5 => column_block::<S, 5, V>(s, sums, o, column),
+                4 => column_block::<S, 4, V>(s, sums, o, column),
+                3 => column_block::<S, 3, V>(s, sums, o, column),
+                2 => column_block::<S, 2, V>(s, sums, o, column),
+                _ => column_block::<S, 1, V>(s, sums, o, column),
+            }
+        }
+        o += size;
+        blocks -= 1;
+    }
+}
+
+#[inline(always)]
+unsafe fn column_block<S: Simd, const O: usize, const V: usize>(
+    s: S,
+    sums: Sums,
+    first: usize,
+    column: usize,
+) {
+    let Sums { outputs, inputs, rows, d_output, d_weights, stride, transposed, width, .. } = sums;
+    let mut acc = [[s.splat(0.0); V]; O];
+    // SAFETY: rows, outputs first..first + O and columns column..column + V · LANES exist.
+    unsafe {
+        let mut x = transposed.add(column).cast_const();
+        for panel in (0..rows).step_by(PANEL) {
+            let mut d = d_output.add(Sums::at(panel, first, outputs));
+            for _ in panel..rows.min(panel + PANEL) {
+                let mut xs = [s.splat(0.0); V];
+                for (v, xs) in xs.iter_mut().enumerate() {
+                    *xs = s.load(x.add(v * S::LANES));
+                }
+                for (o, acc) in acc.iter_mut().enumerate() {
+                    let d = s.splat(*d.add(o * PANEL));
+                    for (sum, &x) in acc.iter_mut().zip(&xs) {
+                        *sum = s.fma(d, x, *sum);
+                    }
+                }
+                d = d.wrapping_add(1);
+                x = x.wrapping_add(width);
+            }
+        }
+        for (o, acc) in acc.iter().enumerate() {
+            for (v, &sum) in acc.iter().enumerate() {
+                let k = column + v * S::LANES;
+                let to = d_weights.add((first + o) * stride + k);
+                if k + S::LANES <= inputs {
+                    s.store(to, s.add(s.load(to), sum));
+                } else {
+                    let mut part = [0.0f32; 16];
+                    s.store(part.as_mut_ptr(), sum);
+                    for (i, part) in part.iter().enumerate().take(inputs - k) {
+                        *to.add(i) += part;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The leftover columns and the bias, summed over lanes.
+#[inline(always)]
+unsafe fn leftovers<S: Simd>(s: S, sums: Sums) {
+    let Sums { outputs, inputs, rows, d_output, input, d_weights, stride, d_bias, width, .. } = sums;
+    let extra = inputs.saturating_sub(width);
+    if extra == 0 && d_bias.is_none() {
+        return;
+    }
+    for o in 0..outputs {
+        let mut bias = s.splat(0.0);
+        let mut acc = [s.splat(0.0); LEFTOVER];
+        // SAFETY: o, the leftover columns and all rows exist.
+        unsafe {
+            for row in (0..rows).step_by(S::LANES) {
+                let d = s.load(d_output.add(Sums::at(row, o, outputs)));
+                bias = s.add(bias, d);
+                for (k, acc) in acc.iter_mut().enumerate().take(extra) {
+                    let x = s.load(input.add(Sums::at(row, width + k, inputs)));
+                    *acc = s.fma(d, x, *acc);
+                }
+            }
+            for (k, &acc) in acc.iter().enumerate().take(extra) {
+                *d_weights.add(o * stride + width + k) += s.sum(acc);
+            }
+            if let Some(d_bias) = d_bias {
+                *d_bias.add(o) += s.sum(bias);
+            }
+        }
+    }
+}

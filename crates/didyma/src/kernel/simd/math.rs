@@ -1,0 +1,90 @@
+//! exp, log and what is built from them, and the optimiser's sweep.
+
+use super::Simd;
+use crate::kernel::{AdamJob, PANEL, check_panel};
+
+/// eˣ to 2 ulp (Cephes `expf`): x = n ln 2 + r, |r| ≤ ½ ln 2; 0 below −87, capped at e⁸⁸.
+#[inline(always)]
+pub(super) fn exp<S: Simd>(s: S, x: S::V) -> S::V {
+    let c = |value| s.splat(value);
+    let clamped = s.min(s.max(x, c(-87.0)), c(88.0));
+    let n = s.round(s.mul(clamped, c(std::f32::consts::LOG2_E)));
+    let r = s.fma(n, c(-0.693_359_375), clamped);
+    let r = s.fma(n, c(2.121_944_4e-4), r);
+    let mut p = c(1.987_569_1e-4);
+    p = s.fma(p, r, c(1.398_199_9e-3));
+    p = s.fma(p, r, c(8.333_452e-3));
+    p = s.fma(p, r, c(4.166_579_6e-2));
+    p = s.fma(p, r, c(1.666_666_5e-1));
+    p = s.fma(p, r, c(0.5));
+    let e = s.add(s.fma(s.mul(p, r), r, r), c(1.0));
+    s.select(s.gt(c(-87.0), x), c(0.0), s.scale(e, n))
+}
+
+/// ln x to 2 ulp for normal positive x (Cephes `logf`).
+#[inline(always)]
+pub(super) fn ln<S: Simd>(s: S, x: S::V) -> S::V {
+    let c = |value| s.splat(value);
+    let (m, e) = s.split(x);
+    let large = s.gt(m, c(std::f32::consts::SQRT_2));
+    let m = s.select(large, s.mul(m, c(0.5)), m);
+    let e = s.select(large, s.add(e, c(1.0)), e);
+    let t = s.sub(m, c(1.0));
+    let mut p = c(7.037_683_6e-2);
+    p = s.fma(p, t, c(-1.151_461e-1));
+    p = s.fma(p, t, c(1.167_699_9e-1));
+    p = s.fma(p, t, c(-1.242_014_1e-1));
+    p = s.fma(p, t, c(1.424_932_3e-1));
+    p = s.fma(p, t, c(-1.666_805_8e-1));
+    p = s.fma(p, t, c(2.000_071_5e-1));
+    p = s.fma(p, t, c(-2.499_999_4e-1));
+    p = s.fma(p, t, c(3.333_333e-1));
+    let square = s.mul(t, t);
+    let mut y = s.mul(s.mul(p, t), square);
+    y = s.fma(e, c(-2.121_944_4e-4), y);
+    y = s.fma(square, c(-0.5), y);
+    s.fma(e, c(0.693_359_375), s.add(t, y))
+}
+
+#[inline(always)]
+pub(super) fn sigmoid<S: Simd>(s: S, x: S::V) -> S::V {
+    let one = s.splat(1.0);
+    s.div(one, s.add(one, exp(s, s.sub(s.splat(0.0), x))))
+}
+
+/// ln(1 + eˣ) without overflow.
+#[inline(always)]
+pub(super) fn softplus<S: Simd>(s: S, x: S::V) -> S::V {
+    let (zero, one) = (s.splat(0.0), s.splat(1.0));
+    let e = exp(s, s.sub(zero, s.abs(x)));
+    s.add(s.max(x, zero), ln(s, s.add(one, e)))
+}
+
+#[inline(always)]
+pub(super) fn sigmoid_in_place<S: Simd>(s: S, panel: &mut [f32], rows: usize) {
+    check_panel(panel, 0, rows);
+    for feature in panel.chunks_exact_mut(PANEL) {
+        for chunk in feature[..rows].chunks_exact_mut(S::LANES) {
+            // SAFETY: a chunk has LANES numbers.
+            unsafe { s.store(chunk.as_mut_ptr(), sigmoid(s, s.load(chunk.as_ptr()))) }
+        }
+    }
+}
+
+/// Plain loops: the compiler vectorises them for the instruction set of the caller.
+#[inline(always)]
+pub(super) fn adam<S: Simd>(_: S, job: AdamJob<'_, f32>) {
+    let AdamJob { weights, gradient, m, v, step } = job;
+    let n = weights.len();
+    let (gradient, m, v) = (&gradient[..n], &mut m[..n], &mut v[..n]);
+    let (scale, decay, shrink) =
+        (step.gradient_scale as f32, step.coupled_decay as f32, step.shrink as f32);
+    let (beta1, beta2) = (step.beta1 as f32, step.beta2 as f32);
+    let (rate, v_scale, epsilon) = (step.rate as f32, step.v_scale as f32, step.epsilon as f32);
+    for i in 0..n {
+        let g = gradient[i] * scale + decay * weights[i];
+        m[i] = beta1 * m[i] + (1.0 - beta1) * g;
+        v[i] = beta2 * v[i] + (1.0 - beta2) * g * g;
+        weights[i] = shrink * weights[i] - rate * m[i] / ((v[i] * v_scale).sqrt() + epsilon);
+    }
+}

@@ -1,0 +1,125 @@
+//! The same kernels on vectors of rows, for AVX-512 and AVX2 + FMA.
+//!
+//! A body is written once, generic in [`Simd`] and always inlined, and compiled once per instruction
+//! set behind a `#[target_feature]` function (the pattern of pulp, gemm and faer). A value of an
+//! instruction set's type is the proof that the CPU has it.
+
+mod affine;
+mod avx2;
+mod avx512;
+mod context;
+mod gradient;
+mod math;
+mod spline;
+
+use super::*;
+
+/// A vector of `f32` lanes.
+///
+/// The pointer methods read or write [`Simd::LANES`] numbers and need no alignment.
+pub(super) trait Simd: Copy {
+    /// Numbers in a vector.
+    const LANES: usize;
+    /// Vectors of rows that one block of a matrix product keeps in registers.
+    const ROW_VECTORS: usize;
+    /// Outputs × vectors that one block of a weight gradient keeps in registers.
+    const GRADIENT_OUTPUTS: usize;
+    /// See [`Self::GRADIENT_OUTPUTS`].
+    const GRADIENT_VECTORS: usize;
+    type V: Copy;
+    type M: Copy;
+    /// Lane numbers, for [`Simd::lookup`].
+    type I: Copy;
+
+    fn splat(self, value: f32) -> Self::V;
+    unsafe fn load(self, from: *const f32) -> Self::V;
+    unsafe fn store(self, to: *mut f32, v: Self::V);
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    fn sub(self, a: Self::V, b: Self::V) -> Self::V;
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V;
+    fn div(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a b + c
+    fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    fn min(self, a: Self::V, b: Self::V) -> Self::V;
+    fn max(self, a: Self::V, b: Self::V) -> Self::V;
+    fn abs(self, a: Self::V) -> Self::V;
+    fn sqrt(self, a: Self::V) -> Self::V;
+    /// a > b
+    fn gt(self, a: Self::V, b: Self::V) -> Self::M;
+    fn and(self, a: Self::M, b: Self::M) -> Self::M;
+    /// a where the mask holds, else b.
+    fn select(self, mask: Self::M, a: Self::V, b: Self::V) -> Self::V;
+    /// The nearest integer.
+    fn round(self, a: Self::V) -> Self::V;
+    /// a · 2ⁿ for integer n with a normal result.
+    fn scale(self, a: Self::V, n: Self::V) -> Self::V;
+    /// (m, e) with a = m · 2ᵉ and 1 ≤ m < 2, for normal positive a.
+    fn split(self, a: Self::V) -> (Self::V, Self::V);
+    /// The sum of all lanes.
+    fn sum(self, a: Self::V) -> f32;
+    /// Lane numbers `context[i] − base`.
+    unsafe fn indices(self, context: *const u32, base: u32) -> Self::I;
+    /// Lane `index[i]` of `window` in lane i.
+    fn lookup(self, window: Self::V, index: Self::I) -> Self::V;
+    /// Transposes a square block of LANES × LANES numbers, its rows `from_stride` (`to_stride`) apart.
+    unsafe fn transpose(self, from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
+}
+
+/// A safe function around a `#[target_feature]` one.
+macro_rules! entry {
+    ($features:literal, $simd:expr, $entry:ident, $body:path, $($arg:ident: $type:ty),+) => {
+        fn $entry($($arg: $type),+) {
+            #[target_feature(enable = $features)]
+            fn inner($($arg: $type),+) {
+                $body($simd, $($arg),+);
+            }
+            // SAFETY: `TABLE` is handed out only after the features were detected.
+            unsafe { inner($($arg),+) }
+        }
+    };
+}
+use entry;
+
+/// Writes the table of one instruction set.
+macro_rules! table {
+    ($features:literal, $simd:expr, $name:literal) => {
+        use crate::kernel::simd;
+        use crate::kernel::*;
+        simd::entry!($features, $simd, affine, simd::affine::forward, job: AffineJob<'_, f32>);
+        simd::entry!($features, $simd, affine_input_gradient, simd::affine::input_gradient, job: InputGradientJob<'_, f32>);
+        simd::entry!($features, $simd, affine_weight_gradient, simd::gradient::weight_gradient, job: WeightGradientJob<'_, f32>);
+        simd::entry!($features, $simd, expand, simd::context::expand, rows: &ContextRows, from: &[f32], to: &mut [f32]);
+        simd::entry!($features, $simd, collect, simd::context::collect, rows: &ContextRows, from: &[f32], to: &mut [f32]);
+        simd::entry!($features, $simd, gate, simd::context::gate, job: GateJob<'_, f32>);
+        simd::entry!($features, $simd, gate_gradient, simd::context::gate_gradient, job: GateGradientJob<'_, f32>);
+        simd::entry!($features, $simd, sigmoid, simd::math::sigmoid_in_place, panel: &mut [f32], rows: usize);
+        simd::entry!($features, $simd, spline, simd::spline::forward, job: SplineJob<'_, f32>);
+        simd::entry!($features, $simd, spline_inverse, simd::spline::inverse, job: SplineJob<'_, f32>);
+        simd::entry!($features, $simd, spline_gradient, simd::spline::gradient, job: SplineGradientJob<'_, f32>);
+        simd::entry!($features, $simd, adam, simd::math::adam, job: AdamJob<'_, f32>);
+
+        pub(super) static TABLE: Kernels<f32> = Kernels {
+            name: $name,
+            affine,
+            affine_input_gradient,
+            affine_weight_gradient,
+            expand,
+            collect,
+            gate,
+            gate_gradient,
+            sigmoid,
+            spline,
+            spline_inverse,
+            spline_gradient,
+            adam,
+        };
+    };
+}
+use table;
+
+/// The tables this CPU can run, the fastest first.
+pub(super) fn available() -> [Option<&'static Kernels<f32>>; 2] {
+    let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    [avx512.then_some(&avx512::TABLE), avx2.then_some(&avx2::TABLE)]
+}

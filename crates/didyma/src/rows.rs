@@ -1,0 +1,109 @@
+//! Borrowed row-major matrices, the only matrix type of the public interface.
+
+use crate::error::{Error, Result};
+
+/// `len` rows of `columns` numbers each, one after the other.
+///
+/// ```
+/// use didyma::Rows;
+/// let data = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let rows = Rows::new("theta", &data, 3)?;
+/// assert_eq!((rows.len(), rows.columns()), (2, 3));
+/// assert_eq!(rows.row(1), [4.0, 5.0, 6.0]);
+/// assert!(Rows::new("theta", &data, 4).is_err());
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    name: &'static str,
+    data: &'a [f32],
+    columns: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Views `data` as rows of `columns` numbers. `name` is what error messages call it.
+    pub fn new(name: &'static str, data: &'a [f32], columns: usize) -> Result<Self> {
+        if columns == 0 {
+            return Err(Error::setting("columns", 0, "at least 1"));
+        }
+        if !data.len().is_multiple_of(columns) {
+            return Err(Error::Shape {
+                name,
+                unit: "numbers",
+                found: data.len(),
+                expected: data.len().next_multiple_of(columns),
+                why: "whole rows",
+            });
+        }
+        Ok(Self { name, data, columns })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.data.len() / self.columns
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// Numbers in a row.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Row `i`; panics if there is none.
+    pub fn row(&self, i: usize) -> &'a [f32] {
+        &self.data[i * self.columns..][..self.columns]
+    }
+
+    /// All rows in order.
+    pub fn iter(&self) -> std::slice::ChunksExact<'a, f32> {
+        self.data.chunks_exact(self.columns)
+    }
+
+    /// The numbers, row after row.
+    pub fn data(&self) -> &'a [f32] {
+        self.data
+    }
+
+    /// Requires this many columns.
+    pub fn expect_columns(&self, expected: usize, why: &'static str) -> Result<()> {
+        match self.columns == expected {
+            true => Ok(()),
+            false => Err(self.shape_error("columns", self.columns, expected, why)),
+        }
+    }
+
+    /// Requires this many rows.
+    pub fn expect_rows(&self, expected: usize, why: &'static str) -> Result<()> {
+        match self.len() == expected {
+            true => Ok(()),
+            false => Err(self.shape_error("rows", self.len(), expected, why)),
+        }
+    }
+
+    /// Requires every number to be finite.
+    pub fn expect_finite(&self) -> Result<()> {
+        match self.data.iter().position(|v| !v.is_finite()) {
+            None => Ok(()),
+            Some(i) => Err(Error::NotFinite {
+                name: self.name,
+                row: i / self.columns,
+                column: i % self.columns,
+                value: f64::from(self.data[i]),
+            }),
+        }
+    }
+
+    fn shape_error(
+        &self,
+        unit: &'static str,
+        found: usize,
+        expected: usize,
+        why: &'static str,
+    ) -> Error {
+        Error::Shape { name: self.name, unit, found, expected, why }
+    }
+}
