@@ -127,8 +127,8 @@ impl<F: Real> Conditioner<'_, F> {
         (k.expand)(&by_context, &scratch.from_context, hidden);
         (k.affine)(AffineJob {
             weights: layer.initial.columns(params, 0..self.known()),
-            start: Start::Output,
-            finish: Finish::ReluInto(first_output),
+            start: Start::Output(first_output),
+            finish: Finish::Plain,
             rows,
             input: panel(&tape.identity, p, self.known()),
             output: hidden,

@@ -17,24 +17,22 @@ pub struct Weights<'a, F> {
     pub stride: usize,
 }
 
-/// What an affine map starts from.
-#[derive(Clone, Copy, Debug)]
+/// What an affine map starts from, and what else it leaves.
+#[derive(Debug)]
 pub enum Start<'a, F> {
     /// A number per output.
     Bias(&'a [F]),
-    /// What `output` holds already.
-    Output,
+    /// What `output` holds already; this panel receives the result rectified.
+    Output(&'a mut [F]),
 }
 
-/// What becomes of the output of an affine map.
-#[derive(Debug)]
-pub enum Finish<'a, F> {
+/// What becomes of the output of an affine map that starts from a bias.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Finish {
     /// It is left as it is.
     Plain,
     /// It is rectified: max(·, 0).
     Relu,
-    /// It is left as it is, and this panel receives it rectified.
-    ReluInto(&'a mut [F]),
 }
 
 /// output = start + W · input.
@@ -45,7 +43,7 @@ pub struct AffineJob<'a, F> {
     /// What is added to.
     pub start: Start<'a, F>,
     /// What becomes of the output.
-    pub finish: Finish<'a, F>,
+    pub finish: Finish,
     /// Rows in use.
     pub rows: usize,
     /// `inputs` features.

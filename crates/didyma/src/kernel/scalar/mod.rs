@@ -23,7 +23,7 @@ pub(super) const fn table<F: Real>() -> Kernels<F> {
 }
 
 fn affine<F: Real>(job: AffineJob<'_, F>) {
-    let AffineJob { weights: w, start, finish, rows, input, output } = job;
+    let AffineJob { weights: w, mut start, finish, rows, input, output } = job;
     w.check();
     for (o, out) in output.chunks_exact_mut(PANEL).take(w.outputs).enumerate() {
         let out = &mut out[..rows];
@@ -34,12 +34,12 @@ fn affine<F: Real>(job: AffineJob<'_, F>) {
             let weight = w.data[o * w.stride + k];
             out.iter_mut().zip(column).for_each(|(y, &x)| *y += weight * x);
         }
-        if let Finish::Relu = finish {
+        if let Start::Output(rectified) = &mut start {
+            let rectified = &mut rectified[o * PANEL..];
+            rectified.iter_mut().zip(&*out).for_each(|(r, y)| *r = y.max(F::zero()));
+        } else if finish == Finish::Relu {
             out.iter_mut().for_each(|y| *y = y.max(F::zero()));
         }
-    }
-    if let Finish::ReluInto(rectified) = finish {
-        rectified.iter_mut().zip(output).for_each(|(r, y)| *r = y.max(F::zero()));
     }
 }
 

@@ -23,67 +23,84 @@ struct Product {
 }
 
 /// What surrounds the product: the value each block starts from, and where its result goes.
+///
+/// One type per combination that the flow uses, so that a block has no branch and its sums never
+/// leave the registers.
 trait Ends<S: Simd>: Copy {
-    /// Start value of vector `at` (an offset into the panel) of output `o`.
+    /// Start value of output `o`, whose vector lies `at` in its panel.
     unsafe fn start(self, s: S, o: usize, at: usize) -> S::V;
     /// Takes the finished vector.
     unsafe fn finish(self, s: S, at: usize, y: S::V);
 }
 
+/// y = bias + W x, rectified or not.
 #[derive(Clone, Copy)]
-struct Forward {
-    bias: Option<*const f32>,
+struct Biased<const RELU: bool> {
+    bias: *const f32,
     output: *mut f32,
-    relu: bool,
-    rectified: Option<*mut f32>,
 }
 
-impl<S: Simd> Ends<S> for Forward {
+impl<S: Simd, const RELU: bool> Ends<S> for Biased<RELU> {
     #[inline(always)]
-    unsafe fn start(self, s: S, o: usize, at: usize) -> S::V {
-        match self.bias {
-            // SAFETY: one bias per output, checked in `forward`.
-            Some(bias) => s.splat(unsafe { *bias.add(o) }),
-            // SAFETY: `at` lies in the output panel, checked in `forward`.
-            None => unsafe { s.load(self.output.add(at)) },
-        }
+    unsafe fn start(self, s: S, o: usize, _: usize) -> S::V {
+        // SAFETY: one bias per output, checked in `forward`.
+        s.splat(unsafe { *self.bias.add(o) })
     }
     #[inline(always)]
     unsafe fn finish(self, s: S, at: usize, y: S::V) {
-        let positive = s.max(y, s.splat(0.0));
+        let y = if RELU { s.max(y, s.splat(0.0)) } else { y };
+        // SAFETY: `at` lies in the panel, checked in `forward`.
+        unsafe { s.store(self.output.add(at), y) }
+    }
+}
+
+/// y = y + W x, and max(y, 0) beside it.
+#[derive(Clone, Copy)]
+struct Added {
+    output: *mut f32,
+    rectified: *mut f32,
+}
+
+impl<S: Simd> Ends<S> for Added {
+    #[inline(always)]
+    unsafe fn start(self, s: S, _: usize, at: usize) -> S::V {
+        // SAFETY: `at` lies in the panel, checked in `forward`.
+        unsafe { s.load(self.output.add(at)) }
+    }
+    #[inline(always)]
+    unsafe fn finish(self, s: S, at: usize, y: S::V) {
         // SAFETY: `at` lies in both panels, checked in `forward`.
         unsafe {
-            s.store(self.output.add(at), if self.relu { positive } else { y });
-            if let Some(rectified) = self.rectified {
-                s.store(rectified.add(at), positive);
-            }
+            s.store(self.output.add(at), y);
+            s.store(self.rectified.add(at), s.max(y, s.splat(0.0)));
         }
     }
 }
 
+/// d = Wᵀ d_output; where masked, zero unless the activation is positive; or added to d.
 #[derive(Clone, Copy)]
-struct Backward {
-    mask: Option<*const f32>,
-    accumulate: bool,
+struct Backward<const MASKED: bool, const ACCUMULATE: bool> {
+    mask: *const f32,
     d_input: *mut f32,
 }
 
-impl<S: Simd> Ends<S> for Backward {
+impl<S: Simd, const MASKED: bool, const ACCUMULATE: bool> Ends<S> for Backward<MASKED, ACCUMULATE> {
     #[inline(always)]
     unsafe fn start(self, s: S, _: usize, _: usize) -> S::V {
         s.splat(0.0)
     }
     #[inline(always)]
-    unsafe fn finish(self, s: S, at: usize, y: S::V) {
+    unsafe fn finish(self, s: S, at: usize, mut y: S::V) {
         let zero = s.splat(0.0);
         // SAFETY: `at` lies in both panels, checked in `input_gradient`.
         unsafe {
-            let y = match self.mask {
-                Some(mask) => s.select(s.gt(s.load(mask.add(at)), zero), y, zero),
-                None => y,
-            };
-            let before = if self.accumulate { s.load(self.d_input.add(at)) } else { zero };
-            s.store(self.d_input.add(at), s.add(before, y));
+            if MASKED {
+                y = s.select(s.gt(s.load(self.mask.add(at)), zero), y, zero);
+            }
+            if ACCUMULATE {
+                y = s.add(s.load(self.d_input.add(at)), y);
+            }
+            s.store(self.d_input.add(at), y);
         }
     }
 }
@@ -94,21 +111,6 @@ pub(super) fn forward<S: Simd>(s: S, job: AffineJob<'_, f32>) {
     w.check();
     check_panel(input, w.inputs, rows);
     check_panel(output, w.outputs, rows);
-    let bias = match start {
-        Start::Bias(bias) => {
-            assert!(bias.len() >= w.outputs);
-            Some(bias.as_ptr())
-        }
-        Start::Output => None,
-    };
-    let relu = matches!(finish, Finish::Relu);
-    let rectified = match finish {
-        Finish::ReluInto(panel) => {
-            check_panel(panel, w.outputs, rows);
-            Some(panel.as_mut_ptr())
-        }
-        _ => None,
-    };
     let product = Product {
         w: w.data.as_ptr(),
         by_output: w.stride,
@@ -118,9 +120,23 @@ pub(super) fn forward<S: Simd>(s: S, job: AffineJob<'_, f32>) {
         x: input.as_ptr(),
         rows,
     };
-    let ends = Forward { bias, output: output.as_mut_ptr(), relu, rectified };
-    // SAFETY: weights, bias and panels were checked against the shape above.
-    unsafe { multiply(s, product, ends) }
+    let output = output.as_mut_ptr();
+    // SAFETY: weights, bias and panels are checked against the shape.
+    match start {
+        Start::Bias(bias) => {
+            assert!(bias.len() >= w.outputs);
+            let bias = bias.as_ptr();
+            match finish {
+                Finish::Plain => unsafe { multiply(s, product, Biased::<false> { bias, output }) },
+                Finish::Relu => unsafe { multiply(s, product, Biased::<true> { bias, output }) },
+            }
+        }
+        Start::Output(rectified) => {
+            check_panel(rectified, w.outputs, rows);
+            let rectified = rectified.as_mut_ptr();
+            unsafe { multiply(s, product, Added { output, rectified }) }
+        }
+    }
 }
 
 #[inline(always)]
@@ -129,9 +145,6 @@ pub(super) fn input_gradient<S: Simd>(s: S, job: InputGradientJob<'_, f32>) {
     w.check();
     check_panel(d_output, w.outputs, rows);
     check_panel(d_input, w.inputs, rows);
-    if let Some(mask) = mask {
-        check_panel(mask, w.inputs, rows);
-    }
     let product = Product {
         w: w.data.as_ptr(),
         by_output: 1,
@@ -141,10 +154,20 @@ pub(super) fn input_gradient<S: Simd>(s: S, job: InputGradientJob<'_, f32>) {
         x: d_output.as_ptr(),
         rows,
     };
-    let mask = mask.map(<[f32]>::as_ptr);
-    let ends = Backward { mask, accumulate, d_input: d_input.as_mut_ptr() };
+    let d_input = d_input.as_mut_ptr();
+    let mask = mask.map_or(std::ptr::null(), |mask| {
+        check_panel(mask, w.inputs, rows);
+        mask.as_ptr()
+    });
     // SAFETY: weights and panels were checked against the shape above.
-    unsafe { multiply(s, product, ends) }
+    unsafe {
+        match (mask.is_null(), accumulate) {
+            (true, false) => multiply(s, product, Backward::<false, false> { mask, d_input }),
+            (true, true) => multiply(s, product, Backward::<false, true> { mask, d_input }),
+            (false, false) => multiply(s, product, Backward::<true, false> { mask, d_input }),
+            (false, true) => multiply(s, product, Backward::<true, true> { mask, d_input }),
+        }
+    }
 }
 
 /// Strips of rows as wide as the registers allow, then narrower ones for what is left.
@@ -156,9 +179,10 @@ unsafe fn multiply<S: Simd, E: Ends<S>>(s: S, product: Product, ends: E) {
         let row = v * S::LANES;
         // SAFETY: the strip lies inside `rows`.
         unsafe {
+            // The conditions are known at compile time: AVX2 has no code for the wide strips.
             match (vectors - v).min(S::ROW_VECTORS) {
-                4 => strip::<S, E, 4>(s, product, ends, row),
-                3 => strip::<S, E, 3>(s, product, ends, row),
+                4 if S::ROW_VECTORS >= 4 => strip::<S, E, 4>(s, product, ends, row),
+                3 if S::ROW_VECTORS >= 3 => strip::<S, E, 3>(s, product, ends, row),
                 2 => strip::<S, E, 2>(s, product, ends, row),
                 _ => strip::<S, E, 1>(s, product, ends, row),
             }

@@ -99,10 +99,10 @@ unsafe fn columns<S: Simd>(s: S, sums: Sums) {
     let mut v = 0;
     while v < vectors {
         let size = (vectors - v).min(S::GRADIENT_VECTORS);
-        // SAFETY: the vectors exist.
+        // SAFETY: the vectors exist. The condition is known at compile time.
         unsafe {
             match size {
-                3 => column_strip::<S, 3>(s, sums, v * S::LANES),
+                3 if S::GRADIENT_VECTORS >= 3 => column_strip::<S, 3>(s, sums, v * S::LANES),
                 2 => column_strip::<S, 2>(s, sums, v * S::LANES),
                 _ => column_strip::<S, 1>(s, sums, v * S::LANES),
             }
@@ -120,8 +120,8 @@ unsafe fn column_strip<S: Simd, const V: usize>(s: S, sums: Sums, column: usize)
         // SAFETY: the outputs exist.
         unsafe {
             match size {
-                8 => column_block::<S, 8, V>(s, sums, o, column),
-                7 => column_block::<S, 7, V>(s, sums, o, column),
+                8 if S::GRADIENT_OUTPUTS >= 8 => column_block::<S, 8, V>(s, sums, o, column),
+                7 if S::GRADIENT_OUTPUTS >= 7 => column_block::<S, 7, V>(s, sums, o, column),
                 6 => column_block::<S, 6, V>(s, sums, o, column),
                 5 => column_block::<S, 5, V>(s, sums, o, column),
                 4 => column_block::<S, 4, V>(s, sums, o, column),
@@ -164,20 +164,39 @@ unsafe fn column_block<S: Simd, const O: usize, const V: usize>(
                 x = x.wrapping_add(width);
             }
         }
-        for (o, acc) in acc.iter().enumerate() {
-            for (v, &sum) in acc.iter().enumerate() {
-                let k = column + v * S::LANES;
-                let to = d_weights.add((first + o) * stride + k);
-                if k + S::LANES <= inputs {
+        let to = d_weights.add(first * stride + column);
+        if column + V * S::LANES <= inputs {
+            for (o, acc) in acc.iter().enumerate() {
+                for (v, &sum) in acc.iter().enumerate() {
+                    let to = to.add(o * stride + v * S::LANES);
                     s.store(to, s.add(s.load(to), sum));
-                } else {
-                    let mut part = [0.0f32; 16];
-                    s.store(part.as_mut_ptr(), sum);
-                    for (i, part) in part.iter().enumerate().take(inputs - k) {
-                        *to.add(i) += part;
-                    }
                 }
             }
+        } else {
+            let mut row = [[[0.0f32; 16]; V]; O];
+            for (row, acc) in row.iter_mut().zip(&acc) {
+                for (row, &sum) in row.iter_mut().zip(acc) {
+                    s.store(row.as_mut_ptr(), sum);
+                }
+            }
+            add_rows::<V>(&row, S::LANES, inputs - column, to, stride);
+        }
+    }
+}
+
+/// Adds rows of vectors of which the last is not full.
+#[inline(never)]
+unsafe fn add_rows<const V: usize>(
+    rows: &[[[f32; 16]; V]],
+    lanes: usize,
+    columns: usize,
+    to: *mut f32,
+    stride: usize,
+) {
+    for (o, row) in rows.iter().enumerate() {
+        for k in 0..columns.min(V * lanes) {
+            // SAFETY: the caller's matrix has these rows and columns.
+            unsafe { *to.add(o * stride + k) += row[k / lanes][k % lanes] };
         }
     }
 }
@@ -185,25 +204,36 @@ unsafe fn column_block<S: Simd, const O: usize, const V: usize>(
 /// The leftover columns and the bias, summed over lanes.
 #[inline(always)]
 unsafe fn leftovers<S: Simd>(s: S, sums: Sums) {
-    let Sums { outputs, inputs, rows, d_output, input, d_weights, stride, d_bias, width, .. } = sums;
-    let extra = inputs.saturating_sub(width);
-    if extra == 0 && d_bias.is_none() {
-        return;
+    // SAFETY: the columns from `width` on exist.
+    unsafe {
+        match sums.inputs.saturating_sub(sums.width) {
+            0 if sums.d_bias.is_some() => leftover::<S, 0>(s, sums),
+            0 => {}
+            1 => leftover::<S, 1>(s, sums),
+            2 => leftover::<S, 2>(s, sums),
+            3 => leftover::<S, 3>(s, sums),
+            _ => leftover::<S, LEFTOVER>(s, sums),
+        }
     }
+}
+
+#[inline(always)]
+unsafe fn leftover<S: Simd, const EXTRA: usize>(s: S, sums: Sums) {
+    let Sums { outputs, inputs, rows, d_output, input, d_weights, stride, d_bias, width, .. } = sums;
     for o in 0..outputs {
         let mut bias = s.splat(0.0);
-        let mut acc = [s.splat(0.0); LEFTOVER];
+        let mut acc = [s.splat(0.0); EXTRA];
         // SAFETY: o, the leftover columns and all rows exist.
         unsafe {
             for row in (0..rows).step_by(S::LANES) {
                 let d = s.load(d_output.add(Sums::at(row, o, outputs)));
                 bias = s.add(bias, d);
-                for (k, acc) in acc.iter_mut().enumerate().take(extra) {
+                for (k, acc) in acc.iter_mut().enumerate() {
                     let x = s.load(input.add(Sums::at(row, width + k, inputs)));
                     *acc = s.fma(d, x, *acc);
                 }
             }
-            for (k, &acc) in acc.iter().enumerate().take(extra) {
+            for (k, &acc) in acc.iter().enumerate() {
                 *d_weights.add(o * stride + width + k) += s.sum(acc);
             }
             if let Some(d_bias) = d_bias {

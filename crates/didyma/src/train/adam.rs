@@ -1,0 +1,74 @@
+//! Adam (Kingma & Ba 2015) with weight decay and a clipped gradient.
+
+use crate::error::{Error, Result};
+use crate::kernel::AdamStep;
+use serde::{Deserialize, Serialize};
+
+/// How weights are drawn towards zero.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decay {
+    /// λ w is added to the gradient, before the moments: L2 as in the paper (PyTorch's `Adam`).
+    Coupled(f64),
+    /// Weights shrink by the factor 1 − rate · λ (PyTorch's `AdamW`).
+    Decoupled(f64),
+}
+
+/// Settings of the optimiser; the default is the paper's code.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdamConfig {
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Weight decay.
+    pub decay: Decay,
+    /// The gradient's norm is cut down to this; infinity leaves it alone.
+    pub clip: f64,
+}
+
+impl Default for AdamConfig {
+    fn default() -> Self {
+        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: Decay::Coupled(1e-4), clip: 5.0 }
+    }
+}
+
+impl AdamConfig {
+    /// Refuses settings outside their range.
+    pub fn check(&self) -> Result<()> {
+        let (Decay::Coupled(decay) | Decay::Decoupled(decay)) = self.decay;
+        for (name, value, ok, expected) in [
+            ("beta1", self.beta1, (0.0..1.0).contains(&self.beta1), "at least 0 and below 1"),
+            ("beta2", self.beta2, (0.0..1.0).contains(&self.beta2), "at least 0 and below 1"),
+            ("epsilon", self.epsilon, self.epsilon > 0.0 && self.epsilon.is_finite(), "positive"),
+            ("decay", decay, decay >= 0.0 && decay.is_finite(), "zero or positive"),
+            ("clip", self.clip, self.clip > 0.0, "positive (inf for no clipping)"),
+        ] {
+            if !ok {
+                return Err(Error::setting(name, value, expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of step `t`, from 1, for a gradient of this norm.
+    pub(super) fn numbers(&self, t: u64, learning_rate: f64, gradient_norm: f64) -> AdamStep {
+        let (coupled_decay, shrink) = match self.decay {
+            Decay::Coupled(decay) => (decay, 1.0),
+            Decay::Decoupled(decay) => (0.0, 1.0 - learning_rate * decay),
+        };
+        AdamStep {
+            gradient_scale: (self.clip / (gradient_norm + 1e-6)).min(1.0),
+            coupled_decay,
+            shrink,
+            beta1: self.beta1,
+            beta2: self.beta2,
+            rate: learning_rate / (1.0 - self.beta1.powf(t as f64)),
+            v_scale: 1.0 / (1.0 - self.beta2.powf(t as f64)),
+            epsilon: self.epsilon,
+        }
+    }
+}

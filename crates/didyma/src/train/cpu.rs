@@ -1,0 +1,422 @@
+//! The engine on the cores of this machine.
+
+use super::adam::AdamConfig;
+use super::engine::Engine;
+use super::team::Team;
+use super::tiles::{CHUNKS, TILE, Tile, Tiles};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::estimator::{Plan, reduce};
+use crate::flow::{SplineFlow, Tape};
+use crate::kernel::{AdamJob, AdamStep, Real};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Parameters that are summed and updated as one piece of work.
+const BLOCK: usize = 4096;
+
+/// Trains a flow on all cores; the result is the same bytes for any number of threads.
+///
+/// ```
+/// use didyma::estimator::Plan;
+/// use didyma::rng::{Purpose, Streams};
+/// use didyma::train::{AdamConfig, CpuEngine, Engine};
+/// use didyma::{Dataset, FlowConfig, Rows, SplineFlow};
+///
+/// let theta = [0.1f32, 0.9, -0.4, 0.3];
+/// let x = [0.2f32, 1.0, -0.5, 0.2];
+/// let data = Dataset::new(Rows::new("theta", &theta, 1)?, Rows::new("x", &x, 1)?, &[0.0; 4])?;
+/// let flow = SplineFlow::new(FlowConfig::new(1, 1))?;
+/// let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
+/// let mut engine = CpuEngine::new(flow, params, &data, AdamConfig::default(), 2)?;
+///
+/// let mut plan = Plan::default(); // maximum likelihood on all rows
+/// (0..4).for_each(|row| plan.push(row, 0.25, 0.0, [row]));
+/// let before = engine.evaluate(&plan)?;
+/// (0..20).try_for_each(|_| engine.step(&plan, 1e-3))?;
+/// assert!(engine.evaluate(&plan)? < before);
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct CpuEngine {
+    team: Team<Shared>,
+    config: AdamConfig,
+    steps: u64,
+    losses: (f64, u64),
+}
+
+/// What all threads see. Locks are held for whole stages and never contended.
+#[derive(Debug)]
+struct Shared {
+    flow: SplineFlow,
+    /// Scaled, row-major.
+    theta: Vec<f32>,
+    x: Vec<f32>,
+    log_prior: Vec<f64>,
+    params: RwLock<Vec<f32>>,
+    job: RwLock<Job>,
+    members: Vec<Mutex<Member>>,
+    sums: Vec<RwLock<ChunkSum>>,
+    blocks: Vec<Mutex<Block>>,
+    next: AtomicUsize,
+}
+
+/// The step at hand.
+#[derive(Debug, Default)]
+struct Job {
+    plan: Plan,
+    tiles: Tiles,
+    /// Log-densities of the parts of split groups, then their weights.
+    parts: Vec<Mutex<Vec<f64>>>,
+    adam: Option<AdamStep>,
+}
+
+/// What one thread works with.
+#[derive(Debug)]
+struct Member {
+    tape: Tape<f32>,
+    log_g: Vec<f64>,
+    d_log_q: Vec<f64>,
+    weights: Vec<f32>,
+}
+
+/// Loss and gradient of one chunk.
+#[derive(Debug)]
+struct ChunkSum {
+    loss: f64,
+    grad: Vec<f32>,
+}
+
+/// A block of parameters with its moments.
+#[derive(Debug)]
+struct Block {
+    start: usize,
+    sum: Vec<f64>,
+    gradient: Vec<f32>,
+    norm_squared: f64,
+    weights: Vec<f32>,
+    m: Vec<f32>,
+    v: Vec<f32>,
+}
+
+/// What the team can be asked to do.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// Log-densities of the parts of split groups.
+    Parts,
+    /// Loss of every chunk.
+    Loss,
+    /// Loss and gradient of every chunk.
+    Gradient,
+    /// Adds up the chunks, block by block.
+    Sum,
+    /// Adam, block by block.
+    Update,
+}
+
+impl Stage {
+    const ALL: [Self; 5] = [Self::Parts, Self::Loss, Self::Gradient, Self::Sum, Self::Update];
+}
+
+impl CpuEngine {
+    /// An engine of `threads` threads for this flow, from these parameters, on this dataset.
+    pub fn new(
+        flow: SplineFlow,
+        params: Vec<f32>,
+        data: &Dataset,
+        config: AdamConfig,
+        threads: usize,
+    ) -> Result<Self> {
+        config.check()?;
+        flow.check_params(&params)?;
+        data.theta().expect_columns(flow.config().theta_dim, "theta_dim of the flow")?;
+        data.x().expect_columns(flow.config().x_dim, "x_dim of the flow")?;
+        if !(1..=1024).contains(&threads) {
+            return Err(Error::setting("threads", threads, "between 1 and 1024"));
+        }
+        let shared = Shared::new(flow, params, data, threads);
+        let team = Team::new(threads, shared, |shared, member, stage| {
+            shared.work(member, Stage::ALL[stage]);
+        })
+        .map_err(|source| Error::Io { action: "start a thread for", path: PathBuf::new(), source })?;
+        Ok(Self { team, config, steps: 0, losses: (0.0, 0) })
+    }
+
+    /// Copies the plan, cuts it, and does what split groups need beforehand. Returns their loss.
+    fn prepare(&self, plan: &Plan) -> Result<f64> {
+        let shared = self.team.state();
+        let rows = shared.log_prior.len();
+        if let Some(row) = plan.last_row().filter(|&row| row as usize >= rows) {
+            return Err(Error::NoSuchRow { row: row as usize, rows });
+        }
+        let mut job = write(&shared.job);
+        job.plan.copy_from(plan);
+        let Job { plan, tiles, parts, .. } = &mut *job;
+        tiles.cut(plan);
+        while parts.len() < tiles.parts {
+            parts.push(Mutex::new(Vec::with_capacity(TILE)));
+        }
+        let split = tiles.parts > 0;
+        drop(job);
+        if !split {
+            return Ok(0.0);
+        }
+        self.run(Stage::Parts);
+        Ok(shared.reduce_parts())
+    }
+
+    fn run(&self, stage: Stage) {
+        self.team.state().next.store(0, Ordering::Relaxed);
+        self.team.run(stage as usize);
+    }
+
+    fn chunk_losses(&self) -> f64 {
+        let shared = self.team.state();
+        let chunks = read(&shared.job).tiles.chunks.len();
+        shared.sums[..chunks].iter().map(|sum| read(sum).loss).sum()
+    }
+
+    fn update(&mut self, learning_rate: f64) -> Result<()> {
+        self.run(Stage::Sum);
+        let shared = self.team.state();
+        let norm = shared.blocks.iter().map(|b| lock(b).norm_squared).sum::<f64>().sqrt();
+        if !norm.is_finite() {
+            return Err(Error::Diverged { what: "gradient norm", value: norm, step: self.steps + 1 });
+        }
+        self.steps += 1;
+        write(&shared.job).adam = Some(self.config.numbers(self.steps, learning_rate, norm));
+        self.run(Stage::Update);
+        let mut params = write(&shared.params);
+        for block in &shared.blocks {
+            let block = lock(block);
+            params[block.start..][..block.weights.len()].copy_from_slice(&block.weights);
+        }
+        Ok(())
+    }
+}
+
+impl Engine for CpuEngine {
+    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
+        let split = self.prepare(plan)?;
+        self.run(Stage::Gradient);
+        let loss = split + self.chunk_losses();
+        if !loss.is_finite() {
+            return Err(Error::Diverged { what: "loss", value: loss, step: self.steps + 1 });
+        }
+        self.update(learning_rate)?;
+        self.losses = (self.losses.0 + loss, self.losses.1 + 1);
+        Ok(())
+    }
+
+    fn take_loss(&mut self) -> f64 {
+        let (sum, steps) = std::mem::take(&mut self.losses);
+        sum / steps as f64
+    }
+
+    fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
+        let split = self.prepare(plan)?;
+        self.run(Stage::Loss);
+        Ok(split + self.chunk_losses())
+    }
+
+    fn read_params(&self, to: &mut [f32]) {
+        to.copy_from_slice(&read(&self.team.state().params));
+    }
+}
+
+impl Shared {
+    fn new(flow: SplineFlow, params: Vec<f32>, data: &Dataset, threads: usize) -> Self {
+        let member = || Member {
+            tape: Tape::new(&flow, TILE),
+            log_g: Vec::with_capacity(TILE),
+            d_log_q: Vec::with_capacity(TILE),
+            weights: Vec::with_capacity(TILE),
+        };
+        let sum = || ChunkSum { loss: 0.0, grad: vec![0.0; params.len()] };
+        let block = |(i, weights): (usize, &[f32])| {
+            Mutex::new(Block {
+                start: i * BLOCK,
+                sum: vec![0.0; weights.len()],
+                gradient: vec![0.0; weights.len()],
+                norm_squared: 0.0,
+                weights: weights.to_vec(),
+                m: vec![0.0; weights.len()],
+                v: vec![0.0; weights.len()],
+            })
+        };
+        let scaled = |rows: crate::Rows, scaling: &crate::Scaling| {
+            rows.iter().flat_map(|row| scaling.apply::<f32>(row)).collect()
+        };
+        Self {
+            theta: scaled(data.theta(), flow.theta_scaling()),
+            x: scaled(data.x(), flow.x_scaling()),
+            log_prior: data.log_prior().to_vec(),
+            members: (0..threads).map(|_| Mutex::new(member())).collect(),
+            sums: (0..CHUNKS).map(|_| RwLock::new(sum())).collect(),
+            blocks: params.chunks(BLOCK).enumerate().map(block).collect(),
+            params: RwLock::new(params),
+            job: RwLock::default(),
+            next: AtomicUsize::new(0),
+            flow,
+        }
+    }
+
+    /// One member's share of a stage: it takes pieces of work until none is left.
+    fn work(&self, member: usize, stage: Stage) {
+        let (job, params) = (read(&self.job), read(&self.params));
+        let member = &mut *lock(&self.members[member]);
+        let count = match stage {
+            Stage::Parts => job.tiles.tiles.len(),
+            Stage::Loss | Stage::Gradient => job.tiles.chunks.len(),
+            Stage::Sum | Stage::Update => self.blocks.len(),
+        };
+        loop {
+            let i = self.next.fetch_add(1, Ordering::Relaxed);
+            if i >= count {
+                break;
+            }
+            match stage {
+                Stage::Parts => self.part(&job, &params, member, &job.tiles.tiles[i]),
+                Stage::Loss => self.chunk(&job, &params, member, job.tiles.order[i], false),
+                Stage::Gradient => self.chunk(&job, &params, member, job.tiles.order[i], true),
+                Stage::Sum => self.sum(&job, &mut lock(&self.blocks[i])),
+                Stage::Update => update(&job, &mut lock(&self.blocks[i])),
+            }
+        }
+    }
+
+    fn chunk(&self, job: &Job, params: &[f32], member: &mut Member, chunk: usize, gradient: bool) {
+        let sum = &mut *write(&self.sums[chunk]);
+        sum.loss = 0.0;
+        if gradient {
+            sum.grad.fill(0.0);
+        }
+        for tile in &job.tiles.tiles[job.tiles.chunks[chunk].clone()] {
+            if matches!(tile, Tile::Part { .. }) && !gradient {
+                continue; // its loss was reduced beforehand
+            }
+            self.gather(&job.plan, &mut member.tape, tile);
+            self.flow.forward(params, &mut member.tape);
+            sum.loss += self.reduce_tile(job, member, tile);
+            if gradient {
+                self.flow.backward(params, &mut member.tape, &member.weights, &mut sum.grad);
+            }
+        }
+    }
+
+    fn gather(&self, plan: &Plan, tape: &mut Tape<f32>, tile: &Tile) {
+        tape.clear();
+        match tile {
+            Tile::Whole(groups) => {
+                for group in &plan.groups()[groups.clone()] {
+                    self.gather_group(tape, group.context, plan.atoms(group));
+                }
+            }
+            Tile::Part { group, atoms, .. } => {
+                let group = &plan.groups()[*group];
+                self.gather_group(tape, group.context, &plan.atoms(group)[atoms.clone()]);
+            }
+        }
+    }
+
+    fn gather_group(&self, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
+        let (dim, x_dim) = (self.flow.config().theta_dim, self.flow.config().x_dim);
+        tape.context(self.x[context as usize * x_dim..][..x_dim].iter().copied());
+        for &atom in atoms {
+            tape.pair(self.theta[atom as usize * dim..][..dim].iter().copied());
+        }
+    }
+
+    /// Loss of a tile whose log-densities are known; leaves the weights of its pairs in the member.
+    fn reduce_tile(&self, job: &Job, member: &mut Member, tile: &Tile) -> f64 {
+        let Member { tape, log_g, d_log_q, weights } = member;
+        weights.clear();
+        let groups = match tile {
+            Tile::Whole(groups) => &job.plan.groups()[groups.clone()],
+            Tile::Part { slot, .. } => {
+                weights.extend(lock(&job.parts[*slot]).iter().map(|&w| w as f32));
+                return 0.0;
+            }
+        };
+        let (mut loss, mut done) = (0.0, 0);
+        for group in groups {
+            let log_q = &tape.log_q()[done..][..group.len];
+            let pairs = log_q.iter().zip(job.plan.atoms(group));
+            log_g.clear();
+            log_g.extend(pairs.map(|(l, &atom)| l.f64() - self.log_prior[atom as usize]));
+            d_log_q.resize(group.len, 0.0);
+            loss += reduce(group, log_q[0].f64(), log_g, d_log_q);
+            weights.extend(d_log_q.iter().map(|&d| d as f32));
+            done += group.len;
+        }
+        loss
+    }
+
+    /// Log-densities of one part of a split group, into its slot.
+    fn part(&self, job: &Job, params: &[f32], member: &mut Member, tile: &Tile) {
+        let Tile::Part { slot, .. } = tile else { return };
+        self.gather(&job.plan, &mut member.tape, tile);
+        self.flow.forward(params, &mut member.tape);
+        let mut log_q = lock(&job.parts[*slot]);
+        log_q.clear();
+        log_q.extend(member.tape.log_q().iter().map(|l| l.f64()));
+    }
+
+    /// Reduces the split groups over all their parts; the slots then hold weights. Returns the loss.
+    fn reduce_parts(&self) -> f64 {
+        let job = read(&self.job);
+        let mut loss = 0.0;
+        let (mut log_g, mut d_log_q) = (Vec::new(), Vec::new());
+        for (number, group) in job.plan.groups().iter().enumerate().filter(|(_, g)| g.len > TILE) {
+            let slots = || {
+                job.tiles.tiles.iter().filter_map(|tile| match tile {
+                    Tile::Part { group, slot, .. } if *group == number => Some(&job.parts[*slot]),
+                    _ => None,
+                })
+            };
+            log_g.clear();
+            slots().for_each(|slot| log_g.extend_from_slice(&lock(slot)));
+            let log_q0 = log_g[0];
+            for (u, &atom) in log_g.iter_mut().zip(job.plan.atoms(group)) {
+                *u -= self.log_prior[atom as usize];
+            }
+            d_log_q.resize(log_g.len(), 0.0);
+            loss += reduce(group, log_q0, &log_g, &mut d_log_q);
+            let mut weights = d_log_q.iter();
+            for slot in slots() {
+                lock(slot).iter_mut().zip(&mut weights).for_each(|(to, &w)| *to = w);
+            }
+        }
+        loss
+    }
+
+    /// Σ over chunks, in their order and in f64.
+    fn sum(&self, job: &Job, block: &mut Block) {
+        block.sum.fill(0.0);
+        for sum in &self.sums[..job.tiles.chunks.len()] {
+            let sum = read(sum);
+            let grad = &sum.grad[block.start..][..block.sum.len()];
+            block.sum.iter_mut().zip(grad).for_each(|(s, &g)| *s += f64::from(g));
+        }
+        block.norm_squared = block.sum.iter().map(|s| s * s).sum();
+        block.gradient.iter_mut().zip(&block.sum).for_each(|(g, &s)| *g = s as f32);
+    }
+}
+
+fn update(job: &Job, block: &mut Block) {
+    let step = job.adam.expect("set before the stage");
+    let Block { gradient, weights, m, v, .. } = block;
+    (f32::kernels().adam)(AdamJob { weights, gradient, m, v, step });
+}
+
+// A lock is poisoned only by a panic, which ends the run anyway.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

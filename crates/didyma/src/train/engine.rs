@@ -1,0 +1,23 @@
+//! The seam between training and the machine it runs on.
+
+use crate::error::Result;
+use crate::estimator::Plan;
+
+/// Where the arithmetic of training runs.
+///
+/// The cut is at the whole step: an engine holds dataset, parameters, moments and scratch, receives
+/// row numbers and weights, and returns nothing until it is asked.
+pub trait Engine {
+    /// One optimiser step on the loss of `plan`. If that loss or its gradient is not finite, the
+    /// parameters stay as they were and it is an error.
+    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()>;
+
+    /// Mean loss of the steps since the last call; NaN if there were none.
+    fn take_loss(&mut self) -> f64;
+
+    /// The loss of `plan` at the present parameters.
+    fn evaluate(&mut self, plan: &Plan) -> Result<f64>;
+
+    /// Copies the parameters out.
+    fn read_params(&self, to: &mut [f32]);
+}
