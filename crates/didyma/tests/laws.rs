@@ -1,5 +1,6 @@
 //! Laws that every flow obeys, over random shapes: gradient, Jacobian, inverse, samples.
 
+use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
 use didyma::rng::{Purpose, Streams};
 use didyma::{FlowConfig, SplineFlow, Tape};
@@ -111,8 +112,9 @@ fn backward_is_the_derivative_of_forward() {
         let mut tape = Tape::with_kernels(&case.flow, case.pairs(), Kernels::scalar());
         let mut params = case.params.clone();
         let value = case.objective(&params, &mut tape);
-        let mut grad = vec![0.0; params.len()];
-        case.flow.backward(&params, &mut tape, &case.weights(), &mut grad);
+        let mut grad = vec![f64::NAN; params.len()];
+        let gradient = Gradient { sum: &mut grad, accumulate: false };
+        case.flow.backward(&params, &mut tape, &case.weights(), gradient);
         let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
         for tensor in case.flow.tensors() {
             // Large tensors by every third entry.

@@ -8,7 +8,7 @@
 //!
 //! W₀'s part for x and the gates σ(C x + c) depend on x alone: they are computed once per context.
 
-use super::layout::{Dense, Layer};
+use super::layout::{Dense, Gradient, Layer};
 use super::tape::{LayerTape, Scratch};
 use crate::kernel::*;
 
@@ -55,6 +55,20 @@ pub(super) fn panel<F>(buffer: &[F], p: usize, features: usize) -> &[F] {
 /// As [`panel`], to write to.
 pub(super) fn panel_mut<F>(buffer: &mut [F], p: usize, features: usize) -> &mut [F] {
     &mut buffer[p * features * PANEL..][..features * PANEL]
+}
+
+/// Zeroes the first rows of every feature.
+fn clear_rows<F: Real>(panel: &mut [F], rows: usize) {
+    panel.chunks_exact_mut(PANEL).for_each(|feature| feature[..rows].fill(F::zero()));
+}
+
+/// From the gradient of σ(a) to that of a: σ' = σ (1 − σ).
+fn sigmoid_gradient<F: Real>(d: &mut [F], sigmoid: &[F], rows: usize) {
+    for (d, sigmoid) in d.chunks_exact_mut(PANEL).zip(sigmoid.chunks_exact(PANEL)) {
+        for (d, &g) in d[..rows].iter_mut().zip(sigmoid) {
+            *d *= g * (F::one() - g);
+        }
+    }
 }
 
 /// A conditioner at work: its shape, parameters and kernels.
@@ -178,22 +192,22 @@ impl<F: Real> Conditioner<'_, F> {
         });
     }
 
-    /// Given the gradient of the logits in `tape.logits`: adds the gradient of the parameters to
-    /// `grad` and leaves that of h, before it met θ_id, in `scratch.d_hidden`.
+    /// Given the gradient of the logits in `tape.logits`: writes the gradient of the
+    /// parameters and leaves that of h, before it met θ_id, in `scratch.d_hidden`.
     pub fn backward(
         &self,
         rows: RowSet,
         x: &[F],
         tape: &mut LayerTape<F>,
         scratch: &mut Scratch<F>,
-        grad: &mut [F],
+        gradient: &mut Gradient<F>,
     ) {
         let Self { layer, params, kernels: k } = *self;
         let units = self.units();
         let LayerTape { identity, gates, blocks, hidden, logits, .. } = tape;
         let Scratch { d_hidden, d_value, d_inner, d_gate, transposed, .. } = scratch;
 
-        self.weight_gradient(&layer.last, rows.len(), logits, hidden, transposed, grad);
+        self.weight_gradient(&layer.last, rows.len(), logits, hidden, transposed, gradient);
         for (p, context) in rows.panels() {
             (k.affine_input_gradient)(InputGradientJob {
                 weights: layer.last.weights(params),
@@ -205,7 +219,7 @@ impl<F: Real> Conditioner<'_, F> {
             });
         }
         for ((block, saved), gate) in layer.blocks.iter().zip(blocks).zip(gates).rev() {
-            d_gate.fill(F::zero());
+            clear_rows(d_gate, rows.contexts);
             for (p, context) in rows.panels() {
                 (k.gate_gradient)(GateGradientJob {
                     rows: ContextRows { context, features: units },
@@ -233,14 +247,12 @@ impl<F: Real> Conditioner<'_, F> {
                 });
             }
             let (second, first) = (&block.second, &block.first);
-            self.weight_gradient(second, rows.len(), d_value, &saved.inner, transposed, grad);
-            self.weight_gradient(first, rows.len(), d_inner, &saved.rectified, transposed, grad);
-            for (d, &g) in d_gate.iter_mut().zip(gate.iter()) {
-                *d *= g * (F::one() - g);
-            }
-            self.weight_gradient(&block.context, rows.contexts, d_gate, x, transposed, grad);
+            self.weight_gradient(second, rows.len(), d_value, &saved.inner, transposed, gradient);
+            self.weight_gradient(first, rows.len(), d_inner, &saved.rectified, transposed, gradient);
+            sigmoid_gradient(d_gate, gate, rows.contexts);
+            self.weight_gradient(&block.context, rows.contexts, d_gate, x, transposed, gradient);
         }
-        self.initial_gradient(rows, identity, x, scratch, grad);
+        self.initial_gradient(rows, identity, x, scratch, gradient);
     }
 
     fn initial_gradient(
@@ -249,20 +261,22 @@ impl<F: Real> Conditioner<'_, F> {
         identity: &[F],
         x: &[F],
         scratch: &mut Scratch<F>,
-        grad: &mut [F],
+        gradient: &mut Gradient<F>,
     ) {
         let (initial, k) = (&self.layer.initial, self.kernels);
         let Scratch { d_hidden, from_context: d_context, transposed, .. } = scratch;
-        d_context.fill(F::zero());
+        clear_rows(d_context, rows.contexts);
         for (p, context) in rows.panels() {
             let by_context = ContextRows { context, features: self.units() };
             (k.collect)(&by_context, panel(d_hidden, p, self.units()), d_context);
         }
-        let (d_weights, d_bias) = initial.split(grad);
+        let accumulate = gradient.accumulate;
+        let (d_weights, d_bias) = initial.split(gradient.sum);
         (k.affine_weight_gradient)(WeightGradientJob {
             outputs: initial.outputs,
             inputs: self.known(),
             rows: rows.len(),
+            accumulate,
             d_output: d_hidden,
             input: identity,
             d_weights,
@@ -274,6 +288,7 @@ impl<F: Real> Conditioner<'_, F> {
             outputs: initial.outputs,
             inputs: initial.inputs - self.known(),
             rows: rows.contexts,
+            accumulate,
             d_output: d_context,
             input: x,
             d_weights: &mut d_weights[self.known()..],
@@ -290,13 +305,14 @@ impl<F: Real> Conditioner<'_, F> {
         d_output: &[F],
         input: &[F],
         scratch: &mut [F],
-        grad: &mut [F],
+        gradient: &mut Gradient<F>,
     ) {
-        let (d_weights, d_bias) = dense.split(grad);
+        let (d_weights, d_bias) = dense.split(gradient.sum);
         (self.kernels.affine_weight_gradient)(WeightGradientJob {
             outputs: dense.outputs,
             inputs: dense.inputs,
             rows,
+            accumulate: gradient.accumulate,
             d_output,
             input,
             d_weights,

@@ -5,7 +5,7 @@
 //! row-major, output by input.
 
 use super::FlowConfig;
-use crate::kernel::Weights;
+use crate::kernel::{Real, Weights};
 use std::ops::Range;
 
 /// One affine map: a matrix and a bias.
@@ -36,9 +36,26 @@ impl Dense {
         &params[self.bias..][..self.outputs]
     }
 
-    /// Matrix and bias, to add gradients to.
+    /// Matrix and bias, to write gradients to.
     pub fn split<'a, F>(&self, params: &'a mut [F]) -> (&'a mut [F], &'a mut [F]) {
         params[self.weight..self.bias + self.outputs].split_at_mut(self.bias - self.weight)
+    }
+}
+
+/// Where the gradient of the parameters goes: added to what is there, or in its place.
+///
+/// Every parameter is written exactly once by a backward pass, so replacing saves clearing first.
+#[derive(Debug)]
+pub struct Gradient<'a, F> {
+    /// As long as the parameters.
+    pub sum: &'a mut [F],
+    /// Add to `sum` instead of replacing it.
+    pub accumulate: bool,
+}
+
+impl<F: Real> Gradient<'_, F> {
+    pub(super) fn put(&mut self, i: usize, value: F) {
+        self.sum[i] = if self.accumulate { self.sum[i] + value } else { value };
     }
 }
 

@@ -1,6 +1,6 @@
 //! The linear layer y = L (U z) + b and its derivatives, on D × D matrices.
 
-use super::layout::Linear;
+use super::layout::{Gradient, Linear};
 use crate::kernel::{MIN_DERIVATIVE, PANEL, Real};
 
 /// L U as one dense matrix, its factors, and log |det|.
@@ -12,6 +12,8 @@ pub(super) struct Factored<F> {
     pub log_det: F,
     /// Gradient of `product`, gathered by the weight-gradient kernel.
     pub d_product: Vec<F>,
+    /// Gradient of the bias, likewise.
+    pub d_bias: Vec<F>,
 }
 
 impl<F: Real> Factored<F> {
@@ -23,6 +25,7 @@ impl<F: Real> Factored<F> {
             upper: matrix(),
             log_det: F::zero(),
             d_product: matrix(),
+            d_bias: vec![F::zero(); dim],
         }
     }
 }
@@ -50,27 +53,29 @@ impl Linear {
         }
     }
 
-    /// Turns the gradient of L U into that of the factors; `d_log_det` is the gradient of log |det|.
+    /// Turns the gradient of L U and the bias into that of the parameters; `d_log_det` is the gradient of log |det|.
     pub fn backward<F: Real>(
         &self,
         params: &[F],
         factored: &Factored<F>,
         d_log_det: F,
-        grad: &mut [F],
+        gradient: &mut Gradient<F>,
     ) {
         let n = self.dim;
         let Factored { lower, upper, d_product, .. } = factored;
         for i in 0..n {
+            gradient.put(self.bias + i, factored.d_bias[i]);
             for j in 0..i {
                 // (dP Uᵀ)_{ij} and (Lᵀ dP)_{ji}
-                grad[self.lower + lower_index(i, j)] +=
-                    (j..n).map(|k| d_product[i * n + k] * upper[j * n + k]).sum();
-                grad[self.upper + upper_index(n, j, i)] +=
-                    (j..n).map(|k| lower[k * n + j] * d_product[k * n + i]).sum();
+                let d_lower = (j..n).map(|k| d_product[i * n + k] * upper[j * n + k]).sum();
+                let d_upper = (j..n).map(|k| lower[k * n + j] * d_product[k * n + i]).sum();
+                gradient.put(self.lower + lower_index(i, j), d_lower);
+                gradient.put(self.upper + upper_index(n, j, i), d_upper);
             }
             let d_diagonal: F = (i..n).map(|k| lower[k * n + i] * d_product[k * n + i]).sum();
             let d_diagonal = d_diagonal + d_log_det / upper[i * n + i];
-            grad[self.diagonal + i] += d_diagonal * params[self.diagonal + i].sigmoid();
+            let i = self.diagonal + i;
+            gradient.put(i, d_diagonal * params[i].sigmoid());
         }
     }
 

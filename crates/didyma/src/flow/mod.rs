@@ -21,7 +21,7 @@ mod rows;
 mod tape;
 
 pub use config::{FlowConfig, Scaling};
-pub use layout::Tensor;
+pub use layout::{Gradient, Tensor};
 pub use tape::Tape;
 
 use crate::error::Result;

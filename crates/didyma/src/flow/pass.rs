@@ -1,7 +1,7 @@
 //! Tiles through the whole flow: forward (log-density), backward (gradient), inverse (sampling).
 
 use super::conditioner::{Conditioner, RowSet, panel, panel_mut};
-use super::layout::Layer;
+use super::layout::{Gradient, Layer};
 use super::tape::{LayerTape, Scratch, Tape, Tile};
 use super::SplineFlow;
 use crate::kernel::*;
@@ -31,16 +31,17 @@ impl SplineFlow {
         self.add_base(F::of(constant), tile);
     }
 
-    /// Adds Σ_i w_i ∂ log q_i / ∂ params to `grad`, for the weights w of the pairs of the last
+    /// Σ_i w_i ∂ log q_i / ∂ params, for the weights w of the pairs of the last
     /// [`SplineFlow::forward`]. The tape must be filled anew afterwards.
     pub fn backward<F: Real>(
         &self,
         params: &[F],
         tape: &mut Tape<F>,
         weights: &[F],
-        grad: &mut [F],
+        mut gradient: Gradient<F>,
     ) {
-        assert_eq!(grad.len(), self.params_len());
+        assert_eq!(gradient.sum.len(), self.params_len());
+        let gradient = &mut gradient;
         let Tape { kernels, tile, layers, scratch } = tape;
         assert_eq!(weights.len(), tile.pairs);
         let d_log_q = &mut tile.log_q;
@@ -50,10 +51,10 @@ impl SplineFlow {
         let total = F::of(weights.iter().map(|w| w.f64()).sum());
         for (layer, tape) in self.layout.layers.iter().zip(layers).rev() {
             let conditioner = Conditioner { layer, params, kernels };
-            self.linear_gradient(conditioner, tile, tape, scratch, grad);
-            layer.linear.backward(params, &tape.factored, total, grad);
+            self.linear_gradient(conditioner, tile, tape, scratch);
+            layer.linear.backward(params, &tape.factored, total, gradient);
             self.spline_gradients(layer, kernels, tile, tape, scratch);
-            self.conditioner_gradient(conditioner, tile, tape, scratch, grad);
+            self.conditioner_gradient(conditioner, tile, tape, scratch, gradient);
         }
     }
 
@@ -159,19 +160,18 @@ impl SplineFlow {
         tile: &mut Tile<F>,
         tape: &mut LayerTape<F>,
         scratch: &mut Scratch<F>,
-        grad: &mut [F],
     ) {
         let (dim, kernels) = (self.config.theta_dim, conditioner.kernels);
-        tape.factored.d_product.fill(F::zero());
         (kernels.affine_weight_gradient)(WeightGradientJob {
             outputs: dim,
             inputs: dim,
             rows: tile.rows(),
+            accumulate: false,
             d_output: &scratch.d_z,
             input: &tape.coupled,
             d_weights: &mut tape.factored.d_product,
             stride: dim,
-            d_bias: Some(&mut grad[conditioner.layer.linear.bias..][..dim]),
+            d_bias: Some(&mut tape.factored.d_bias),
             scratch: &mut scratch.transposed,
         });
         for p in 0..tile.panels() {
@@ -220,7 +220,7 @@ impl SplineFlow {
         tile: &Tile<F>,
         tape: &mut LayerTape<F>,
         scratch: &mut Scratch<F>,
-        grad: &mut [F],
+        gradient: &mut Gradient<F>,
     ) {
         let Conditioner { layer, params, kernels } = conditioner;
         let (dim, known) = (self.config.theta_dim, layer.identity.len());
@@ -232,11 +232,11 @@ impl SplineFlow {
                 let from = panel(&tape.pair_logits, p, features);
                 (kernels.collect)(&ContextRows { context, features }, from, &mut tape.logits);
             }
-            conditioner.backward(RowSet::contexts(contexts), &tile.x, tape, scratch, grad);
+            conditioner.backward(RowSet::contexts(contexts), &tile.x, tape, scratch, gradient);
             return;
         }
         let rows = RowSet { context: &tile.context[..tile.rows()], contexts };
-        conditioner.backward(rows, &tile.x, tape, scratch, grad);
+        conditioner.backward(rows, &tile.x, tape, scratch, gradient);
         for p in 0..tile.panels() {
             let rows = tile.panel_rows(p);
             (kernels.affine_input_gradient)(InputGradientJob {

@@ -69,7 +69,8 @@ pub struct InputGradientJob<'a, F> {
     pub d_input: &'a mut [F],
 }
 
-/// d_weights += Σ over all rows of several panels of d_output ⊗ input; d_bias += Σ d_output.
+/// d_weights = \[d_weights +\] Σ over all rows of several panels of d_output ⊗ input, and
+/// d_bias = \[d_bias +\] Σ d_output.
 #[derive(Debug)]
 pub struct WeightGradientJob<'a, F> {
     /// Features of `d_output`, rows of `d_weights`.
@@ -78,6 +79,8 @@ pub struct WeightGradientJob<'a, F> {
     pub inputs: usize,
     /// Rows in use, over all panels.
     pub rows: usize,
+    /// Add to `d_weights` and `d_bias` instead of replacing them.
+    pub accumulate: bool,
     /// Panels of `outputs` features.
     pub d_output: &'a [F],
     /// Panels of `inputs` features.

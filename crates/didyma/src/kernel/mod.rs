@@ -47,7 +47,7 @@ pub struct Kernels<F: 'static> {
     pub affine: fn(AffineJob<'_, F>),
     /// d_input = \[d_input +\] mask ⊙ (Wᵀ · d_output).
     pub affine_input_gradient: fn(InputGradientJob<'_, F>),
-    /// d_weights += Σ over rows of d_output ⊗ input; d_bias += Σ d_output.
+    /// d_weights = \[d_weights +\] Σ over rows of d_output ⊗ input; the same for the bias.
     pub affine_weight_gradient: fn(WeightGradientJob<'_, F>),
     /// Copies a number per context to each of its rows.
     pub expand: fn(&ContextRows, &[F], &mut [F]),
@@ -67,6 +67,8 @@ pub struct Kernels<F: 'static> {
     pub spline_gradient: fn(SplineGradientJob<'_, F>),
     /// One step of Adam on a block of parameters.
     pub adam: fn(AdamJob<'_, F>),
+    /// Adds numbers to sums in `f64`.
+    pub add_to: fn(&mut [f64], &[F]),
 }
 
 impl<F: Real> Kernels<F> {

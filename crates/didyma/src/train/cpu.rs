@@ -7,7 +7,7 @@ use super::tiles::{CHUNKS, TILE, Tile, Tiles};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::estimator::{Plan, reduce};
-use crate::flow::{SplineFlow, Tape};
+use crate::flow::{Gradient, SplineFlow, Tape};
 use crate::kernel::{AdamJob, AdamStep, Real};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,6 +69,8 @@ struct Job {
     tiles: Tiles,
     /// Log-densities of the parts of split groups, then their weights.
     parts: Vec<Mutex<Vec<f64>>>,
+    /// Scratch for reducing a split group: log g and the weights of all its atoms.
+    whole: (Vec<f64>, Vec<f64>),
     adam: Option<AdamStep>,
 }
 
@@ -289,10 +291,7 @@ impl Shared {
     fn chunk(&self, job: &Job, params: &[f32], member: &mut Member, chunk: usize, gradient: bool) {
         let sum = &mut *write(&self.sums[chunk]);
         sum.loss = 0.0;
-        if gradient {
-            sum.grad.fill(0.0);
-        }
-        for tile in &job.tiles.tiles[job.tiles.chunks[chunk].clone()] {
+        for (i, tile) in job.tiles.tiles[job.tiles.chunks[chunk].clone()].iter().enumerate() {
             if matches!(tile, Tile::Part { .. }) && !gradient {
                 continue; // its loss was reduced beforehand
             }
@@ -300,7 +299,8 @@ impl Shared {
             self.flow.forward(params, &mut member.tape);
             sum.loss += self.reduce_tile(job, member, tile);
             if gradient {
-                self.flow.backward(params, &mut member.tape, &member.weights, &mut sum.grad);
+                let gradient = Gradient { sum: &mut sum.grad, accumulate: i > 0 };
+                self.flow.backward(params, &mut member.tape, &member.weights, gradient);
             }
         }
     }
@@ -365,24 +365,18 @@ impl Shared {
 
     /// Reduces the split groups over all their parts; the slots then hold weights. Returns the loss.
     fn reduce_parts(&self) -> f64 {
-        let job = read(&self.job);
+        let Job { plan, tiles, parts, whole: (log_g, d_log_q), .. } = &mut *write(&self.job);
         let mut loss = 0.0;
-        let (mut log_g, mut d_log_q) = (Vec::new(), Vec::new());
-        for (number, group) in job.plan.groups().iter().enumerate().filter(|(_, g)| g.len > TILE) {
-            let slots = || {
-                job.tiles.tiles.iter().filter_map(|tile| match tile {
-                    Tile::Part { group, slot, .. } if *group == number => Some(&job.parts[*slot]),
-                    _ => None,
-                })
-            };
+        for (number, group) in plan.groups().iter().enumerate().filter(|(_, g)| g.len > TILE) {
+            let slots = || tiles.slots(number).map(|slot| &parts[slot]);
             log_g.clear();
             slots().for_each(|slot| log_g.extend_from_slice(&lock(slot)));
             let log_q0 = log_g[0];
-            for (u, &atom) in log_g.iter_mut().zip(job.plan.atoms(group)) {
+            for (u, &atom) in log_g.iter_mut().zip(plan.atoms(group)) {
                 *u -= self.log_prior[atom as usize];
             }
             d_log_q.resize(log_g.len(), 0.0);
-            loss += reduce(group, log_q0, &log_g, &mut d_log_q);
+            loss += reduce(group, log_q0, log_g, d_log_q);
             let mut weights = d_log_q.iter();
             for slot in slots() {
                 lock(slot).iter_mut().zip(&mut weights).for_each(|(to, &w)| *to = w);
@@ -397,7 +391,7 @@ impl Shared {
         for sum in &self.sums[..job.tiles.chunks.len()] {
             let sum = read(sum);
             let grad = &sum.grad[block.start..][..block.sum.len()];
-            block.sum.iter_mut().zip(grad).for_each(|(s, &g)| *s += f64::from(g));
+            (f32::kernels().add_to)(&mut block.sum, grad);
         }
         block.norm_squared = block.sum.iter().map(|s| s * s).sum();
         block.gradient.iter_mut().zip(&block.sum).for_each(|(g, &s)| *g = s as f32);

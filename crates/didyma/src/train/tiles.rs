@@ -6,10 +6,11 @@
 
 use crate::estimator::{Group, Plan};
 use crate::kernel::{PANEL, whole_lanes};
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Pairs of one tile, at most.
-pub(super) const TILE: usize = 192;
+pub(super) const TILE: usize = 128;
 /// Chunks of a step: enough for 16 threads, few enough that their gradients are added up quickly.
 pub(super) const CHUNKS: usize = 16;
 /// What a tile costs beside its rows, in rows: its weights pass through the cache once more.
@@ -64,6 +65,14 @@ impl Tiles {
         }
     }
 
+    /// The slots of the parts of a split group, in the order of its atoms.
+    pub fn slots(&self, number: usize) -> impl Iterator<Item = usize> {
+        self.tiles.iter().filter_map(move |tile| match tile {
+            Tile::Part { group, slot, .. } if *group == number => Some(*slot),
+            _ => None,
+        })
+    }
+
     fn make_chunks(&mut self, plan: &Plan) {
         let Self { tiles, chunks, order, .. } = self;
         let pairs = |tile: &Tile| match tile {
@@ -82,15 +91,7 @@ impl Tiles {
         }
         order.clear();
         order.extend(0..chunks.len());
-        // Insertion sort: short, stable, and in place.
-        for i in 1..order.len() {
-            for j in (1..=i).rev().take_while(|_| true) {
-                if chunks[order[j]].len() <= chunks[order[j - 1]].len() {
-                    break;
-                }
-                order.swap(j, j - 1);
-            }
-        }
+        order.sort_unstable_by_key(|&chunk| (Reverse(chunks[chunk].len()), chunk));
     }
 }
 
@@ -108,4 +109,46 @@ fn best_prefix(groups: &[Group]) -> usize {
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(sizes: &[usize]) -> Tiles {
+        let mut plan = Plan::default();
+        sizes.iter().for_each(|&n| plan.push(0, 0.0, 1.0, (0..n as u32).map(|_| 0)));
+        let mut tiles = Tiles::default();
+        tiles.cut(&plan);
+        tiles
+    }
+
+    #[test]
+    fn every_group_is_in_exactly_one_tile_and_every_tile_in_one_chunk() {
+        for sizes in [vec![1; 300], vec![33; 100], vec![32; 100], vec![500, 1, 128, 129, 7], vec![1]] {
+            let Tiles { tiles, chunks, order, .. } = cut(&sizes);
+            let mut pairs = vec![0; sizes.len()];
+            for tile in &tiles {
+                match tile {
+                    Tile::Whole(groups) => {
+                        assert!(groups.len() <= PANEL && sizes[groups.clone()].iter().sum::<usize>() <= TILE);
+                        groups.clone().for_each(|g| pairs[g] += sizes[g]);
+                    }
+                    Tile::Part { group, atoms, .. } => pairs[*group] += atoms.len(),
+                }
+            }
+            assert_eq!(pairs, sizes);
+            assert!(chunks.len() <= CHUNKS);
+            assert!(chunks.iter().cloned().flatten().eq(0..tiles.len()));
+            let mut sorted = order.clone();
+            sorted.sort();
+            assert!(sorted.into_iter().eq(0..chunks.len()));
+        }
+    }
+
+    #[test]
+    fn groups_that_fill_lanes_are_not_mixed_with_padding() {
+        let tiles = cut(&[32; 8]).tiles;
+        assert_eq!(tiles, [Tile::Whole(0..4), Tile::Whole(4..8)]);
+    }
 }

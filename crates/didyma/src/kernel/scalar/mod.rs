@@ -19,6 +19,7 @@ pub(super) const fn table<F: Real>() -> Kernels<F> {
         spline_inverse: spline::inverse,
         spline_gradient: spline::gradient,
         adam,
+        add_to,
     }
 }
 
@@ -63,19 +64,20 @@ fn affine_input_gradient<F: Real>(job: InputGradientJob<'_, F>) {
 
 fn affine_weight_gradient<F: Real>(job: WeightGradientJob<'_, F>) {
     let WeightGradientJob { outputs, inputs, rows, d_output, input, d_weights, .. } = job;
-    let mut d_bias = job.d_bias;
-    for panel in 0..rows.div_ceil(PANEL) {
-        let used = PANEL.min(rows - panel * PANEL);
-        for o in 0..outputs {
-            let d_out = &d_output[(panel * outputs + o) * PANEL..][..used];
-            for k in 0..inputs {
-                let x = &input[(panel * inputs + k) * PANEL..][..used];
-                d_weights[o * job.stride + k] += d_out.iter().zip(x).map(|(&d, &x)| d * x).sum();
-            }
-            if let Some(d_bias) = d_bias.as_deref_mut() {
-                d_bias[o] += d_out.iter().copied().sum();
-            }
+    let put = |to: &mut F, sum: F| *to = if job.accumulate { *to + sum } else { sum };
+    let over_rows = |sum: &dyn Fn(usize, usize) -> F| -> F {
+        (0..rows).map(|row| sum(row / PANEL, row % PANEL)).sum()
+    };
+    let d = |panel: usize, o: usize, row: usize| d_output[(panel * outputs + o) * PANEL + row];
+    let x = |panel: usize, k: usize, row: usize| input[(panel * inputs + k) * PANEL + row];
+    for o in 0..outputs {
+        for k in 0..inputs {
+            let sum = over_rows(&|panel, row| d(panel, o, row) * x(panel, k, row));
+            put(&mut d_weights[o * job.stride + k], sum);
         }
+    }
+    for (o, d_bias) in job.d_bias.into_iter().flatten().take(outputs).enumerate() {
+        put(d_bias, over_rows(&|panel, row| d(panel, o, row)));
     }
 }
 
@@ -135,4 +137,8 @@ fn adam<F: Real>(job: AdamJob<'_, F>) {
         *v = beta2 * *v + (F::one() - beta2) * g * g;
         *w = shrink * *w - rate * *m / ((*v * v_scale).sqrt() + epsilon);
     }
+}
+
+fn add_to<F: Real>(sums: &mut [f64], from: &[F]) {
+    sums.iter_mut().zip(from).for_each(|(sum, &v)| *sum += v.f64());
 }

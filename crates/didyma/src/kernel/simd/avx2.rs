@@ -107,10 +107,15 @@ impl Simd for Avx2 {
         (cpu!(_mm256_castsi256_ps(mantissa)), cpu!(_mm256_cvtepi32_ps(exponent)))
     }
     #[inline(always)]
-    fn sum(self, a: __m256) -> f32 {
-        let half = cpu!(_mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a)));
-        let pair = cpu!(_mm_add_ps(half, _mm_movehl_ps(half, half)));
-        cpu!(_mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair))))
+    fn sum4(self, [a, b, c, d]: [__m256; 4]) -> [f32; 4] {
+        let ab = cpu!(_mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)));
+        let cd = cpu!(_mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d)));
+        let (low, high) = (cpu!(_mm256_shuffle_ps::<0x44>(ab, cd)), cpu!(_mm256_shuffle_ps::<0xEE>(ab, cd)));
+        let halves = self.add(low, high);
+        let sums = cpu!(_mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves)));
+        let mut out = [0.0; 4];
+        cpu!(_mm_storeu_ps(out.as_mut_ptr(), sums));
+        out
     }
     #[inline(always)]
     unsafe fn indices(self, context: *const u32, base: u32) -> __m256i {

@@ -100,8 +100,17 @@ impl Simd for Avx512 {
         (mantissa, cpu!(_mm512_getexp_ps(a)))
     }
     #[inline(always)]
-    fn sum(self, a: __m512) -> f32 {
-        cpu!(_mm512_reduce_add_ps(a))
+    fn sum4(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+        let ab = cpu!(_mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)));
+        let cd = cpu!(_mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d)));
+        let (low, high) = (cpu!(_mm512_shuffle_ps::<0x44>(ab, cd)), cpu!(_mm512_shuffle_ps::<0xEE>(ab, cd)));
+        let quarters = self.add(low, high);
+        let upper = cpu!(_mm512_extractf32x8_ps::<1>(quarters));
+        let halves = cpu!(_mm256_add_ps(_mm512_castps512_ps256(quarters), upper));
+        let sums = cpu!(_mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves)));
+        let mut out = [0.0; 4];
+        cpu!(_mm_storeu_ps(out.as_mut_ptr(), sums));
+        out
     }
     #[inline(always)]
     unsafe fn indices(self, context: *const u32, base: u32) -> __m512i {

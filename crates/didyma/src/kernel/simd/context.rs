@@ -5,6 +5,7 @@
 
 use super::Simd;
 use crate::kernel::{ContextRows, GateGradientJob, GateJob, PANEL, check_panel};
+use std::ops::Range;
 
 /// First context of the window for the rows from `row` on, and each row's place in it.
 #[inline(always)]
@@ -110,13 +111,7 @@ unsafe fn sum_by_context<S: Simd>(
             while end < context.len() && context[end + S::LANES - 1] == first {
                 end += S::LANES;
             }
-            for f in 0..rows.features {
-                let mut sum = vector(f * PANEL + row);
-                for next in (row + S::LANES..end).step_by(S::LANES) {
-                    sum = s.add(sum, vector(f * PANEL + next));
-                }
-                sums[f * PANEL + first as usize] += s.sum(sum);
-            }
+            one_context(s, row..end, rows.features, &vector, &mut sums[first as usize..]);
         } else if last - first == S::LANES as u32 - 1 {
             // As many contexts as rows.
             for f in 0..rows.features {
@@ -130,6 +125,29 @@ unsafe fn sum_by_context<S: Simd>(
             mixed(s, &context[row..end], rows.features, |f| vector(f * PANEL + row), sums);
         }
         row = end;
+    }
+}
+
+/// Whole vectors of rows of one context, four features at a time.
+#[inline(always)]
+fn one_context<S: Simd>(
+    s: S,
+    rows: Range<usize>,
+    features: usize,
+    vector: &impl Fn(usize) -> S::V,
+    sums: &mut [f32],
+) {
+    for first in (0..features).step_by(4) {
+        let mut four = [s.splat(0.0); 4];
+        for (f, sum) in four.iter_mut().enumerate() {
+            let feature = (first + f).min(features - 1) * PANEL;
+            for row in rows.clone().step_by(S::LANES) {
+                *sum = s.add(*sum, vector(feature + row));
+            }
+        }
+        for (f, sum) in s.sum4(four).into_iter().enumerate().take(features - first) {
+            sums[(first + f) * PANEL] += sum;
+        }
     }
 }
 

@@ -16,6 +16,7 @@ struct Sums {
     outputs: usize,
     inputs: usize,
     rows: usize,
+    accumulate: bool,
     d_output: *const f32,
     input: *const f32,
     d_weights: *mut f32,
@@ -31,6 +32,13 @@ impl Sums {
     #[inline(always)]
     fn at(row: usize, f: usize, features: usize) -> usize {
         (row / PANEL * features + f) * PANEL + row % PANEL
+    }
+
+    /// Writes one number of the result.
+    #[inline(always)]
+    unsafe fn put(&self, to: *mut f32, sum: f32) {
+        // SAFETY: the caller's pointer lies in the result.
+        unsafe { *to = if self.accumulate { *to + sum } else { sum } }
     }
 }
 
@@ -49,6 +57,7 @@ pub(super) fn weight_gradient<S: Simd>(s: S, job: WeightGradientJob<'_, f32>) {
         outputs,
         inputs,
         rows,
+        accumulate: job.accumulate,
         d_output: job.d_output.as_ptr(),
         input: job.input.as_ptr(),
         d_weights: job.d_weights.as_mut_ptr(),
@@ -165,7 +174,14 @@ unsafe fn column_block<S: Simd, const O: usize, const V: usize>(
             }
         }
         let to = d_weights.add(first * stride + column);
-        if column + V * S::LANES <= inputs {
+        let full = column + V * S::LANES <= inputs;
+        if full && !sums.accumulate {
+            for (o, acc) in acc.iter().enumerate() {
+                for (v, &sum) in acc.iter().enumerate() {
+                    s.store(to.add(o * stride + v * S::LANES), sum);
+                }
+            }
+        } else if full {
             for (o, acc) in acc.iter().enumerate() {
                 for (v, &sum) in acc.iter().enumerate() {
                     let to = to.add(o * stride + v * S::LANES);
@@ -179,24 +195,24 @@ unsafe fn column_block<S: Simd, const O: usize, const V: usize>(
                     s.store(row.as_mut_ptr(), sum);
                 }
             }
-            add_rows::<V>(&row, S::LANES, inputs - column, to, stride);
+            put_rows::<V>(&row, S::LANES, inputs - column, to, sums);
         }
     }
 }
 
-/// Adds rows of vectors of which the last is not full.
+/// Writes rows of vectors of which the last is not full.
 #[inline(never)]
-unsafe fn add_rows<const V: usize>(
+unsafe fn put_rows<const V: usize>(
     rows: &[[[f32; 16]; V]],
     lanes: usize,
     columns: usize,
     to: *mut f32,
-    stride: usize,
+    sums: Sums,
 ) {
     for (o, row) in rows.iter().enumerate() {
         for k in 0..columns.min(V * lanes) {
             // SAFETY: the caller's matrix has these rows and columns.
-            unsafe { *to.add(o * stride + k) += row[k / lanes][k % lanes] };
+            unsafe { sums.put(to.add(o * sums.stride + k), row[k / lanes][k % lanes]) };
         }
     }
 }
@@ -217,27 +233,44 @@ unsafe fn leftovers<S: Simd>(s: S, sums: Sums) {
     }
 }
 
+/// Four outputs at a time, whose lanes are then summed together.
 #[inline(always)]
 unsafe fn leftover<S: Simd, const EXTRA: usize>(s: S, sums: Sums) {
     let Sums { outputs, inputs, rows, d_output, input, d_weights, stride, d_bias, width, .. } = sums;
-    for o in 0..outputs {
-        let mut bias = s.splat(0.0);
-        let mut acc = [s.splat(0.0); EXTRA];
-        // SAFETY: o, the leftover columns and all rows exist.
+    for first in (0..outputs).step_by(4) {
+        let count = (outputs - first).min(4);
+        let mut bias = [s.splat(0.0); 4];
+        let mut acc = [[s.splat(0.0); 4]; EXTRA];
+        // SAFETY: the outputs (the last one repeated), the leftover columns and all rows exist.
         unsafe {
-            for row in (0..rows).step_by(S::LANES) {
-                let d = s.load(d_output.add(Sums::at(row, o, outputs)));
-                bias = s.add(bias, d);
-                for (k, acc) in acc.iter_mut().enumerate() {
-                    let x = s.load(input.add(Sums::at(row, width + k, inputs)));
-                    *acc = s.fma(d, x, *acc);
+            for panel in (0..rows).step_by(PANEL) {
+                let d = d_output.add(Sums::at(panel, first, outputs));
+                let x = input.add(Sums::at(panel, width, inputs));
+                for row in (0..(rows - panel).min(PANEL)).step_by(S::LANES) {
+                    let mut ds = bias;
+                    for (o, ds) in ds.iter_mut().enumerate() {
+                        *ds = s.load(d.add(o.min(count - 1) * PANEL + row));
+                    }
+                    for (sum, &d) in bias.iter_mut().zip(&ds) {
+                        *sum = s.add(*sum, d);
+                    }
+                    for (k, acc) in acc.iter_mut().enumerate() {
+                        let x = s.load(x.add(k * PANEL + row));
+                        for (sum, &d) in acc.iter_mut().zip(&ds) {
+                            *sum = s.fma(d, x, *sum);
+                        }
+                    }
                 }
             }
             for (k, &acc) in acc.iter().enumerate() {
-                *d_weights.add(o * stride + width + k) += s.sum(acc);
+                for (o, sum) in s.sum4(acc).into_iter().enumerate().take(count) {
+                    sums.put(d_weights.add((first + o) * stride + width + k), sum);
+                }
             }
             if let Some(d_bias) = d_bias {
-                *d_bias.add(o) += s.sum(bias);
+                for (o, sum) in s.sum4(bias).into_iter().enumerate().take(count) {
+                    sums.put(d_bias.add(first + o), sum);
+                }
             }
         }
     }

@@ -3,13 +3,14 @@
 use super::Simd;
 use crate::kernel::{AdamJob, PANEL, check_panel};
 
-/// eˣ to 2 ulp (Cephes `expf`): x = n ln 2 + r, |r| ≤ ½ ln 2; 0 below −87, capped at e⁸⁸.
+/// eˣ to 2 ulp (Cephes `expf`): x = n ln 2 + r, |r| ≤ ½ ln 2. Kept above e⁻⁸⁷ and below e⁸⁸, so that
+/// every result is a normal number.
 #[inline(always)]
 pub(super) fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     let c = |value| s.splat(value);
-    let clamped = s.min(s.max(x, c(-87.0)), c(88.0));
-    let n = s.round(s.mul(clamped, c(std::f32::consts::LOG2_E)));
-    let r = s.fma(n, c(-0.693_359_375), clamped);
+    let x = s.min(s.max(x, c(-87.0)), c(88.0));
+    let n = s.round(s.mul(x, c(std::f32::consts::LOG2_E)));
+    let r = s.fma(n, c(-0.693_359_375), x);
     let r = s.fma(n, c(2.121_944_4e-4), r);
     let mut p = c(1.987_569_1e-4);
     p = s.fma(p, r, c(1.398_199_9e-3));
@@ -17,8 +18,7 @@ pub(super) fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     p = s.fma(p, r, c(4.166_579_6e-2));
     p = s.fma(p, r, c(1.666_666_5e-1));
     p = s.fma(p, r, c(0.5));
-    let e = s.add(s.fma(s.mul(p, r), r, r), c(1.0));
-    s.select(s.gt(c(-87.0), x), c(0.0), s.scale(e, n))
+    s.scale(s.add(s.fma(s.mul(p, r), r, r), c(1.0)), n)
 }
 
 /// ln x to 2 ulp for normal positive x (Cephes `logf`).
@@ -87,4 +87,10 @@ pub(super) fn adam<S: Simd>(_: S, job: AdamJob<'_, f32>) {
         v[i] = beta2 * v[i] + (1.0 - beta2) * g * g;
         weights[i] = shrink * weights[i] - rate * m[i] / ((v[i] * v_scale).sqrt() + epsilon);
     }
+}
+
+/// Plain loops, as above.
+#[inline(always)]
+pub(super) fn add_to<S: Simd>(_: S, sums: &mut [f64], from: &[f32]) {
+    sums.iter_mut().zip(from).for_each(|(sum, &v)| *sum += f64::from(v));
 }

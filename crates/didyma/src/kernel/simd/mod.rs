@@ -55,8 +55,8 @@ pub(super) trait Simd: Copy {
     fn scale(self, a: Self::V, n: Self::V) -> Self::V;
     /// (m, e) with a = m · 2ᵉ and 1 ≤ m < 2, for normal positive a.
     fn split(self, a: Self::V) -> (Self::V, Self::V);
-    /// The sum of all lanes.
-    fn sum(self, a: Self::V) -> f32;
+    /// The sum of all lanes of each of four vectors.
+    fn sum4(self, a: [Self::V; 4]) -> [f32; 4];
     /// Lane numbers `context[i] − base`.
     unsafe fn indices(self, context: *const u32, base: u32) -> Self::I;
     /// Lane `index[i]` of `window` in lane i.
@@ -97,6 +97,7 @@ macro_rules! table {
         simd::entry!($features, $simd, spline_inverse, simd::spline::inverse, job: SplineJob<'_, f32>);
         simd::entry!($features, $simd, spline_gradient, simd::spline::gradient, job: SplineGradientJob<'_, f32>);
         simd::entry!($features, $simd, adam, simd::math::adam, job: AdamJob<'_, f32>);
+        simd::entry!($features, $simd, add_to, simd::math::add_to, sums: &mut [f64], from: &[f32]);
 
         pub(super) static TABLE: Kernels<f32> = Kernels {
             name: $name,
@@ -112,6 +113,7 @@ macro_rules! table {
             spline_inverse,
             spline_gradient,
             adam,
+            add_to,
         };
     };
 }

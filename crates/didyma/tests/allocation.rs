@@ -1,0 +1,56 @@
+//! Nothing allocates inside a training step.
+
+use didyma::estimator::Plan;
+use didyma::rng::Streams;
+use didyma::train::Engine;
+use didyma::workload::{Method, SHAPES};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// After the largest plan has been seen once, no step allocates, on any thread.
+#[test]
+fn a_step_allocates_nothing() {
+    let streams = Streams::new(1);
+    for threads in [1, 3] {
+        let mut engine = SHAPES[0].engine(&streams, threads).unwrap();
+        let mut plans = SHAPES[0].plans(&streams, Method::Tgrr, 8);
+        plans[0].push(3, 0.1, 0.5, (0..1000).map(|i| 9 * i));
+        plans.sort_by_key(|plan| std::cmp::Reverse(plan.pairs()));
+        let run = |engine: &mut dyn Engine, plans: &[Plan]| {
+            for plan in plans {
+                engine.step(plan, 1e-4).unwrap();
+                engine.evaluate(plan).unwrap();
+            }
+            engine.take_loss()
+        };
+        run(&mut engine, &plans);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        run(&mut engine, &plans);
+        assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0, "with {threads} threads");
+    }
+}

@@ -1,0 +1,93 @@
+//! Saved models come back as they were, and bad files are told apart.
+
+use didyma::error::FileProblem;
+use didyma::rng::{Purpose, Streams};
+use didyma::{Error, FlowConfig, Scaling, SplineFlow};
+use std::path::{Path, PathBuf};
+
+fn saved(dir: &Path) -> (SplineFlow, Vec<f32>, PathBuf) {
+    let config = FlowConfig { layers: 2, units: 6, ..FlowConfig::new(3, 2) };
+    let theta = Scaling { mean: vec![1.0, 0.1, -3.0], scale: vec![2.0, 0.3, 1e-7] };
+    let flow = SplineFlow::scaled(config, theta, Scaling::identity(2)).unwrap();
+    let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
+    let path = dir.join("model.safetensors");
+    flow.save(&params, &path).unwrap();
+    (flow, params, path)
+}
+
+fn problem(path: &Path) -> FileProblem {
+    match SplineFlow::load(path) {
+        Err(Error::ModelFile { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_model_comes_back_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let (flow, params, path) = saved(dir.path());
+    let (again, again_params) = SplineFlow::load(&path).unwrap();
+    assert_eq!(again.config(), flow.config());
+    assert_eq!(again.theta_scaling(), flow.theta_scaling());
+    assert_eq!(again.x_scaling(), flow.x_scaling());
+    assert_eq!(again_params, params);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left behind");
+}
+
+#[test]
+fn every_truncation_is_called_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, _, path) = saved(dir.path());
+    let bytes = std::fs::read(&path).unwrap();
+    for len in [0, 7, 9, 100, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(&path, &bytes[..len]).unwrap();
+        assert!(matches!(problem(&path), FileProblem::Truncated { found, .. } if found == len), "{len}");
+    }
+}
+
+#[test]
+fn a_changed_byte_is_noticed_wherever_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, _, path) = saved(dir.path());
+    let bytes = std::fs::read(&path).unwrap();
+    for (i, at) in (0..bytes.len()).step_by(7).enumerate() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (i % 7);
+        std::fs::write(&path, &damaged).unwrap();
+        // A byte of the header may make another valid header; then something else must not fit.
+        let loaded = SplineFlow::load(&path);
+        assert!(matches!(loaded, Err(Error::ModelFile { .. })), "byte {at} of {}", bytes.len());
+    }
+    let mut damaged = bytes.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    assert!(matches!(problem(&path), FileProblem::Corrupted(_)));
+}
+
+#[test]
+fn other_files_are_called_foreign_and_newer_ones_newer() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("other");
+    for content in [&b"theta,x\n1.0,2.0\n3.0,4.0\n"[..], b"PK\x03\x04 a zip archive, say", &[0xff; 64]] {
+        std::fs::write(&path, content).unwrap();
+        assert!(matches!(problem(&path), FileProblem::Foreign(_)), "{content:?}");
+    }
+    let none: [(&str, safetensors::tensor::TensorView); 0] = [];
+    let empty = safetensors::serialize(none, None).unwrap();
+    std::fs::write(&path, empty).unwrap();
+    assert!(matches!(problem(&path), FileProblem::Foreign(_)));
+
+    let (_, _, model) = saved(dir.path());
+    let text = std::fs::read(&model).unwrap();
+    let at = text.windows(19).position(|w| w == b"\"didyma.format\":\"1\"").unwrap();
+    let mut newer = text;
+    newer[at + 17] = b'7';
+    std::fs::write(&model, newer).unwrap();
+    assert_eq!(problem(&model), FileProblem::Newer { found: 7, known: 1 });
+}
+
+#[test]
+fn a_file_that_is_not_there_is_an_error_with_its_name() {
+    let error = SplineFlow::load(Path::new("no/such/model.safetensors")).unwrap_err();
+    assert!(error.to_string().starts_with("could not read no/such/model.safetensors"), "{error}");
+}
