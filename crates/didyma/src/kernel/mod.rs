@@ -15,6 +15,8 @@
 
 mod aligned;
 mod jobs;
+#[cfg(feature = "peak")]
+mod peak;
 mod real;
 pub mod scalar;
 #[cfg(target_arch = "x86_64")]
@@ -22,6 +24,8 @@ mod simd;
 
 pub use aligned::Aligned;
 pub use jobs::*;
+#[cfg(feature = "peak")]
+pub use peak::gemm_peak;
 pub use real::Real;
 
 /// Rows in one panel.
