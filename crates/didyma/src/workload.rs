@@ -1,10 +1,10 @@
 //! Synthetic training work with the shape of the paper's tasks and methods, for benchmarks.
 //!
-//! Data are standard normal and the flow is untrained: the time of a step does not depend on either.
+//! Data are standard normal and the flow starts untrained: the time of a step does not depend on either.
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::estimator::Plan;
+use crate::estimator::{Plan, Term};
 use crate::flow::{FlowConfig, SplineFlow};
 use crate::rng::{Purpose, Stream, Streams};
 use crate::rows::Rows;
@@ -71,17 +71,18 @@ impl Method {
         let each = 1.0 / BATCH as f64;
         let outer: [u32; BATCH] = std::array::from_fn(|_| rng.random_range(0..POOL));
         if self != Self::Atomic {
-            outer.iter().for_each(|&row| plan.push(row, each, 0.0, [row]));
+            outer.iter().for_each(|&row| plan.push_own(row, each));
         }
         let mut inner = |count: usize| -> Vec<u32> {
             (0..count).map(|_| rng.random_range(0..POOL)).collect()
         };
         for &row in &outer {
             match self {
-                Self::Tgrr => plan.push(row, 0.0, each, inner(M0 << BASE)),
-                Self::Nested => plan.push(row, 0.0, each, inner(ATOMS)),
+                Self::Tgrr => plan.push(row, 0.0, each, Term::LogMeanExp, inner(M0 << BASE)),
+                Self::Nested => plan.push(row, 0.0, each, Term::LogMeanExp, inner(ATOMS)),
                 Self::Atomic => {
-                    plan.push(row, each, each, [row].into_iter().chain(inner(ATOMS - 1)));
+                    let atoms = [row].into_iter().chain(inner(ATOMS - 1));
+                    plan.push(row, each, each, Term::LogMeanExp, atoms);
                 }
                 Self::Likelihood => {}
             }
@@ -100,7 +101,7 @@ impl Method {
             for level in (BASE + 1..=TOP).take_while(|&level| u < tail(level)) {
                 let weight = 1.0 / (BATCH as f64 * tail(level));
                 let atoms: Vec<u32> = (0..M0 << level).map(|_| rng.random_range(0..POOL)).collect();
-                plan.push(row, 0.0, weight, atoms);
+                plan.push(row, 0.0, weight, Term::AntitheticDifference, atoms);
             }
         }
     }

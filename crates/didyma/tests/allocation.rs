@@ -1,6 +1,6 @@
 //! Nothing allocates inside a training step.
 
-use didyma::estimator::Plan;
+use didyma::estimator::{Plan, Term};
 use didyma::rng::Streams;
 use didyma::train::Engine;
 use didyma::workload::{Method, SHAPES};
@@ -39,7 +39,7 @@ fn a_step_allocates_nothing() {
     for threads in [1, 3] {
         let mut engine = SHAPES[0].engine(&streams, threads).unwrap();
         let mut plans = SHAPES[0].plans(&streams, Method::Tgrr, 8);
-        plans[0].push(3, 0.1, 0.5, (0..1000).map(|i| 9 * i));
+        plans[0].push(3, 0.1, 0.5, Term::LogMeanExp, (0..1000).map(|i| 9 * i));
         plans.sort_by_key(|plan| std::cmp::Reverse(plan.pairs()));
         let run = |engine: &mut dyn Engine, plans: &[Plan]| {
             for plan in plans {

@@ -1,6 +1,6 @@
 //! The engine: same bytes for any number of threads, right losses and gradients, clear refusals.
 
-use didyma::estimator::{Group, Plan, reduce};
+use didyma::estimator::{Group, Plan, Term, reduce};
 use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
 use didyma::rng::{Purpose, Streams};
@@ -14,8 +14,8 @@ const STREAMS: Streams = Streams::new(3);
 fn plans(count: u64) -> Vec<Plan> {
     let mut plans = SHAPES[0].plans(&STREAMS, Method::Tgrr, count);
     for plan in &mut plans {
-        plan.push(5, 0.3, 0.2, (0..45).map(|i| 7 * i));
-        plan.push(9, 0.1, 0.4, (0..700).map(|i| 11 * i));
+        plan.push(5, 0.3, 0.2, Term::LogMeanExp, (0..45).map(|i| 7 * i));
+        plan.push(9, 0.1, 0.4, Term::AntitheticDifference, (0..700).map(|i| 11 * i));
     }
     plans
 }
@@ -167,7 +167,7 @@ fn training_finds_a_known_conditional_density() {
     let train = |rows: std::ops::Range<u32>, plan: &mut Plan| {
         plan.clear();
         let each = 1.0 / rows.len() as f64;
-        rows.for_each(|row| plan.push(row, each, 0.0, [row]));
+        rows.for_each(|row| plan.push_own(row, each));
     };
     for step in 0..900u32 {
         let first = step % 15 * 200;
@@ -213,7 +213,7 @@ fn bad_input_is_refused_with_the_argument_and_the_remedy() {
     says(make(params.clone(), 0).unwrap_err(), &["threads is 0"]);
     says(make(vec![0.0; 3], 1).unwrap_err(), &["params has 3 numbers, but 97480 are needed"]);
     let mut plan = Plan::default();
-    plan.push(2, 1.0, 0.0, [0]);
+    plan.push_own(2, 1.0);
     let found = make(params.clone(), 1).unwrap().step(&plan, 1e-3).unwrap_err();
     says(found, &["row 2 of a dataset of 2 rows"]);
     let theta = rows("theta", &bad, 2);
@@ -228,7 +228,7 @@ fn a_step_that_is_not_finite_leaves_the_parameters_alone() {
     let len = SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap().params_len();
     let before = params(&engine, len);
     let mut plan = Plan::default();
-    plan.push(0, f64::NAN, 0.0, [POOL - 1]);
+    plan.push_own(POOL - 1, f64::NAN);
     let error = engine.step(&plan, 1e-3).unwrap_err();
     assert!(matches!(error, Error::Diverged { what: "loss", step: 1, .. }), "{error}");
     assert_eq!(params(&engine, len), before);

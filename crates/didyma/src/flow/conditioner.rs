@@ -28,14 +28,18 @@ static EACH_ITS_OWN: [u32; PANEL] = {
 pub(super) struct RowSet<'a> {
     /// Context of each row, whole lanes.
     pub context: &'a [u32],
-    /// Contexts in use, whole lanes.
+    /// Contexts in use.
     pub contexts: usize,
 }
 
 impl<'a> RowSet<'a> {
     /// One row per context.
     pub fn contexts(contexts: usize) -> Self {
-        Self { context: &EACH_ITS_OWN[..contexts], contexts }
+        Self { context: &EACH_ITS_OWN[..whole_lanes(contexts)], contexts }
+    }
+
+    fn context_lanes(&self) -> usize {
+        whole_lanes(self.contexts)
     }
 
     fn len(&self) -> usize {
@@ -90,7 +94,7 @@ impl<F: Real> Conditioner<'_, F> {
 
     /// Everything that depends on x alone; then the rows, panel by panel.
     pub fn forward(&self, rows: RowSet, x: &[F], tape: &mut LayerTape<F>, scratch: &mut Scratch<F>) {
-        self.from_context(rows.contexts, x, tape, scratch);
+        self.from_context(rows.context_lanes(), x, tape, scratch);
         for (p, context) in rows.panels() {
             self.panel_forward(p, context, tape, scratch);
         }
@@ -219,7 +223,7 @@ impl<F: Real> Conditioner<'_, F> {
             });
         }
         for ((block, saved), gate) in layer.blocks.iter().zip(blocks).zip(gates).rev() {
-            clear_rows(d_gate, rows.contexts);
+            clear_rows(d_gate, rows.context_lanes());
             for (p, context) in rows.panels() {
                 (k.gate_gradient)(GateGradientJob {
                     rows: ContextRows { context, features: units },
@@ -265,7 +269,7 @@ impl<F: Real> Conditioner<'_, F> {
     ) {
         let (initial, k) = (&self.layer.initial, self.kernels);
         let Scratch { d_hidden, from_context: d_context, transposed, .. } = scratch;
-        clear_rows(d_context, rows.contexts);
+        clear_rows(d_context, rows.context_lanes());
         for (p, context) in rows.panels() {
             let by_context = ContextRows { context, features: self.units() };
             (k.collect)(&by_context, panel(d_hidden, p, self.units()), d_context);

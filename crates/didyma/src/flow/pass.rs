@@ -95,7 +95,7 @@ impl SplineFlow {
     ) {
         let layer = conditioner.layer;
         let (dim, known) = (self.config.theta_dim, layer.identity.len());
-        let contexts = tile.context_rows();
+        let contexts = tile.contexts;
         if known == 0 {
             conditioner.forward(RowSet::contexts(contexts), &tile.x, tape, scratch);
             let features = layer.last.outputs;
@@ -224,7 +224,7 @@ impl SplineFlow {
     ) {
         let Conditioner { layer, params, kernels } = conditioner;
         let (dim, known) = (self.config.theta_dim, layer.identity.len());
-        let contexts = tile.context_rows();
+        let contexts = tile.contexts;
         if known == 0 {
             let features = layer.last.outputs;
             tape.logits.fill(F::zero());

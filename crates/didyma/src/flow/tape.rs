@@ -197,11 +197,6 @@ impl<F: Real> Tile<F> {
     pub fn panel_rows(&self, p: usize) -> usize {
         (self.rows() - p * PANEL).min(PANEL)
     }
-
-    /// Contexts in use, in whole lanes.
-    pub fn context_rows(&self) -> usize {
-        whole_lanes(self.contexts)
-    }
 }
 
 impl<F: Real> LayerTape<F> {

@@ -1,6 +1,6 @@
 //! What each kernel is given: borrowed panels, weights and options, with their shapes checked once.
 
-use super::{LANE, PANEL};
+use super::{LANE, PANEL, whole_lanes};
 
 /// A weight matrix inside the flat parameter vector, `outputs` × `inputs`, row-major.
 ///
@@ -77,7 +77,7 @@ pub struct WeightGradientJob<'a, F> {
     pub outputs: usize,
     /// Features of `input`, columns of `d_weights`.
     pub inputs: usize,
-    /// Rows in use, over all panels.
+    /// Rows in use, over all panels; up to the next whole lane, `d_output` is zero.
     pub rows: usize,
     /// Add to `d_weights` and `d_bias` instead of replacing them.
     pub accumulate: bool,
@@ -97,7 +97,7 @@ pub struct WeightGradientJob<'a, F> {
 
 /// Numbers of scratch that the weight gradient needs for this many rows and inputs.
 pub const fn transpose_size(rows: usize, inputs: usize) -> usize {
-    rows * inputs.next_multiple_of(LANE)
+    whole_lanes(rows) * inputs.next_multiple_of(LANE)
 }
 
 /// Which context each row of a panel belongs to; contexts never decrease along the rows.

@@ -32,7 +32,7 @@ const BLOCK: usize = 4096;
 /// let mut engine = CpuEngine::new(flow, params, &data, AdamConfig::default(), 2)?;
 ///
 /// let mut plan = Plan::default(); // maximum likelihood on all rows
-/// (0..4).for_each(|row| plan.push(row, 0.25, 0.0, [row]));
+/// (0..4).for_each(|row| plan.push_own(row, 0.25));
 /// let before = engine.evaluate(&plan)?;
 /// (0..20).try_for_each(|_| engine.step(&plan, 1e-3))?;
 /// assert!(engine.evaluate(&plan)? < before);

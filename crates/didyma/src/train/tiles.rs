@@ -114,10 +114,11 @@ fn best_prefix(groups: &[Group]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimator::Term;
 
     fn cut(sizes: &[usize]) -> Tiles {
         let mut plan = Plan::default();
-        sizes.iter().for_each(|&n| plan.push(0, 0.0, 1.0, (0..n as u32).map(|_| 0)));
+        sizes.iter().for_each(|&n| plan.push(0, 0.0, 1.0, Term::LogMeanExp, (0..n as u32).map(|_| 0)));
         let mut tiles = Tiles::default();
         tiles.cut(&plan);
         tiles

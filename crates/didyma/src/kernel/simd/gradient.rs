@@ -5,7 +5,7 @@
 //! the bias would fill a vector badly: they are summed over lanes instead.
 
 use super::Simd;
-use crate::kernel::{PANEL, WeightGradientJob};
+use crate::kernel::{PANEL, WeightGradientJob, whole_lanes};
 
 /// Up to this many leftover columns are summed over lanes rather than padded to a vector.
 const LEFTOVER: usize = 4;
@@ -45,14 +45,14 @@ impl Sums {
 #[inline(always)]
 pub(super) fn weight_gradient<S: Simd>(s: S, job: WeightGradientJob<'_, f32>) {
     let WeightGradientJob { outputs, inputs, rows, stride, .. } = job;
-    let panels = rows.div_ceil(PANEL);
+    let (panels, whole) = (rows.div_ceil(PANEL), whole_lanes(rows));
     let leftover = inputs % S::LANES;
     let width = if leftover <= LEFTOVER { inputs - leftover } else { inputs - leftover + S::LANES };
-    assert!(rows.is_multiple_of(S::LANES) && inputs <= stride);
+    assert!(inputs <= stride);
     assert!(job.d_output.len() >= panels * outputs * PANEL);
     assert!(job.input.len() >= panels * inputs * PANEL);
     assert!(outputs == 0 || job.d_weights.len() >= (outputs - 1) * stride + inputs);
-    assert!(job.scratch.len() >= rows * width);
+    assert!(job.scratch.len() >= whole * width);
     let sums = Sums {
         outputs,
         inputs,
