@@ -51,10 +51,12 @@ pub struct StepArgs {
 
     /// Threads [default: all cores].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    #[arg(allow_negative_numbers = true)]
     threads: Option<u16>,
 
     /// How long to measure.
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(allow_negative_numbers = true)]
     pub seconds: f64,
 
     /// Print one JSON object instead of text.

@@ -6,7 +6,6 @@ use didyma::rng::Streams;
 use didyma::train::Engine;
 use serde::Serialize;
 use std::fmt;
-use std::io::Write;
 use std::time::Instant;
 
 /// Plans that are gone through in turn, so that no step has the data of the last in its cache.
@@ -89,30 +88,33 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
 
 impl fmt::Display for StepReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let threads = if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
+        let threads = if self.threads == 1 {
+            "1 thread".to_owned()
+        } else {
+            format!("{} threads", self.threads)
+        };
         let kernels = f32::kernels().name;
         writeln!(f, "{}, {}, {threads}, {kernels} kernels", self.task, self.method)?;
         let Self { ms_per_step, steps, fastest_ms, .. } = self;
-        writeln!(f, "  a step       {ms_per_step:.2} ms (median of {steps}, fastest {fastest_ms:.2})")?;
+        writeln!(
+            f,
+            "  a step       {ms_per_step:.2} ms (median of {steps}, fastest {fastest_ms:.2})"
+        )?;
         let (pairs, rate) = (self.pairs_per_step, self.pairs_per_second);
         writeln!(f, "  pairs        {pairs:.0} a step, {rate:.0} a second")?;
         writeln!(f, "  parameters   {}", self.parameters)?;
-        let (work, rate) = (self.flops_per_step / 1e9, self.flops_per_step / self.ms_per_step / 1e6);
+        let (work, rate) =
+            (self.flops_per_step / 1e9, self.flops_per_step / self.ms_per_step / 1e6);
         writeln!(f, "  arithmetic   {work:.3} GFLOP a step, {rate:.1} GFLOP/s")?;
         let (peak, share) = (self.gemm_gflops, 100.0 * self.fraction_of_gemm_peak);
-        write!(f, "  of the peak  {share:.0} % of the {peak:.1} GFLOP/s of a large matrix product here")?;
+        write!(
+            f,
+            "  of the peak  {share:.0} % of the {peak:.1} GFLOP/s of a large matrix product here"
+        )?;
         if let Some(memory) = self.peak_rss_mb {
             write!(f, "\n  memory       {memory:.0} MB at most")?;
         }
         Ok(())
-    }
-}
-
-/// Prints a line; a reader that has gone away (`| head`) is no error.
-pub fn print(text: &str) -> anyhow::Result<()> {
-    match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
     }
 }
 

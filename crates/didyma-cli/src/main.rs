@@ -2,11 +2,16 @@
 //!
 //! Exit codes: 0 done, 1 the job ran but a check failed, 2 it could not run.
 
+#![deny(missing_docs)]
+
 mod args;
 mod bench;
 
+use anyhow::bail;
 use args::{Args, BenchCommand, Command};
 use clap::Parser;
+use didyma::kernel::{KERNELS_VARIABLE, Kernels};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -20,15 +25,32 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
+    check_kernels()?;
     match args.command {
         Command::Bench { command: BenchCommand::Step(step) } => {
-            let json = step.json;
             let report = bench::step(&step)?;
-            if json {
-                bench::print(&serde_json::to_string(&report)?)
-            } else {
-                bench::print(&report.to_string())
-            }
+            print(&if step.json { serde_json::to_string(&report)? } else { report.to_string() })
         }
+    }
+}
+
+/// The library takes the best kernels if it does not know the ones asked for; a user should hear it.
+fn check_kernels() -> anyhow::Result<()> {
+    let names = || Kernels::<f32>::available().map(|kernels| kernels.name);
+    match std::env::var(KERNELS_VARIABLE) {
+        Ok(wanted) if !names().any(|name| name == wanted) => bail!(
+            "the environment variable {KERNELS_VARIABLE} is {wanted}, but this CPU has {}: set it to \
+             one of these, or unset it",
+            names().collect::<Vec<_>>().join(", ")
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a line; a reader that has gone away (`| head`) is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
 }

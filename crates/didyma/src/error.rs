@@ -71,6 +71,14 @@ pub enum Error {
         /// Number of the step, from 1.
         step: u64,
     },
+    /// The operating system gave no more threads.
+    #[error("could not start {threads} threads ({source}): ask for fewer")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// Its reason.
+        source: std::io::Error,
+    },
     /// A model file that cannot be used.
     #[error("{} cannot be loaded: {problem}", path.display())]
     ModelFile {

@@ -66,7 +66,8 @@ impl Streams {
     /// The stream for this purpose, round and index (of a simulation, a batch, …), from its start.
     pub fn stream(&self, purpose: Purpose, round: u64, index: u64) -> Stream {
         let mut key = [0; 32];
-        for (bytes, word) in key.chunks_exact_mut(8).zip([self.seed, purpose as u64, round, index]) {
+        for (bytes, word) in key.chunks_exact_mut(8).zip([self.seed, purpose as u64, round, index])
+        {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
         ChaCha8Rng::from_seed(key)

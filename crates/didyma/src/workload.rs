@@ -73,9 +73,8 @@ impl Method {
         if self != Self::Atomic {
             outer.iter().for_each(|&row| plan.push_own(row, each));
         }
-        let mut inner = |count: usize| -> Vec<u32> {
-            (0..count).map(|_| rng.random_range(0..POOL)).collect()
-        };
+        let mut inner =
+            |count: usize| -> Vec<u32> { (0..count).map(|_| rng.random_range(0..POOL)).collect() };
         for &row in &outer {
             match self {
                 Self::Tgrr => plan.push(row, 0.0, each, Term::LogMeanExp, inner(M0 << BASE)),

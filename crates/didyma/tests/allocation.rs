@@ -1,5 +1,7 @@
 //! Nothing allocates inside a training step.
 
+#![allow(clippy::unwrap_used)]
+
 use didyma::estimator::{Plan, Term};
 use didyma::rng::Streams;
 use didyma::train::Engine;

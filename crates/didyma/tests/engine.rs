@@ -1,5 +1,7 @@
 //! The engine: same bytes for any number of threads, right losses and gradients, clear refusals.
 
+#![allow(clippy::unwrap_used)]
+
 use didyma::estimator::{Group, Plan, Term, reduce};
 use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
@@ -22,7 +24,8 @@ fn plans(count: u64) -> Vec<Plan> {
 
 /// A small flow, so that hundreds of steps take a second.
 fn engine(threads: usize, config: AdamConfig) -> CpuEngine {
-    let flow = SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap();
+    let flow =
+        SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap();
     let params = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
     CpuEngine::new(flow, params, &SHAPES[0].data(&STREAMS).unwrap(), config, threads).unwrap()
 }
@@ -35,7 +38,8 @@ fn params(engine: &CpuEngine, len: usize) -> Vec<f32> {
 
 #[test]
 fn same_bytes_for_any_number_of_threads() {
-    let flow = SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap();
+    let flow =
+        SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap();
     let plans = plans(20);
     let mut first: Option<(Vec<u32>, u64)> = None;
     for threads in [1, 2, 3, 8] {
@@ -69,7 +73,8 @@ fn loss_and_step_are_those_of_the_formula() {
         loss += group_gradient(&flow, &params64, &data, plan, group, &mut tape, &mut gradient);
     }
 
-    let adam = AdamConfig { clip: f64::INFINITY, decay: Decay::Coupled(0.0), ..AdamConfig::default() };
+    let adam =
+        AdamConfig { clip: f64::INFINITY, decay: Decay::Coupled(0.0), ..AdamConfig::default() };
     let mut engine = engine(2, adam);
     let found = engine.evaluate(plan).unwrap();
     // Σ |weight| of all log q, each of them right to about 1e-5.
@@ -82,7 +87,10 @@ fn loss_and_step_are_those_of_the_formula() {
         // The first step of Adam is rate · g / (|g| + ε): ± rate, unless g is all rounding error.
         if gradient[i].abs() > 1e-4 {
             let moved = f64::from(after) - before;
-            assert!((moved + rate * gradient[i].signum()).abs() < 1e-3 * rate + 1e-7, "{i}: {moved}");
+            assert!(
+                (moved + rate * gradient[i].signum()).abs() < 1e-3 * rate + 1e-7,
+                "{i}: {moved}"
+            );
         }
     }
 }
@@ -137,7 +145,12 @@ fn gradient_in_f32_is_close_to_that_in_f64() {
         flow.forward(&wide, &mut exact_tape);
         let accumulate = false;
         flow.backward(&params, &mut tape, &[0.01; 96], Gradient { sum: &mut found, accumulate });
-        flow.backward(&wide, &mut exact_tape, &[0.01; 96], Gradient { sum: &mut exact, accumulate });
+        flow.backward(
+            &wide,
+            &mut exact_tape,
+            &[0.01; 96],
+            Gradient { sum: &mut exact, accumulate },
+        );
         for tensor in flow.tensors() {
             let part = tensor.range.clone();
             let size = exact[part.clone()].iter().map(|e| e * e).sum::<f64>().sqrt();
@@ -159,7 +172,8 @@ fn training_finds_a_known_conditional_density() {
     let x: Vec<f32> = theta.iter().map(|t| t + 0.5 * normal()).collect();
     let rows = |name, data| Rows::new(name, data, 1).unwrap();
     let data = Dataset::new(rows("theta", &theta), rows("x", &x), &vec![0.0; n]).unwrap();
-    let flow = SplineFlow::new(FlowConfig { layers: 2, units: 16, bound: 5.0, ..FlowConfig::new(1, 1) });
+    let flow =
+        SplineFlow::new(FlowConfig { layers: 2, units: 16, bound: 5.0, ..FlowConfig::new(1, 1) });
     let flow = flow.unwrap();
     let start = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 1, 0));
     let mut engine = CpuEngine::new(flow.clone(), start, &data, AdamConfig::default(), 2).unwrap();
@@ -178,7 +192,10 @@ fn training_finds_a_known_conditional_density() {
     let held_out = engine.evaluate(&plan).unwrap();
     // −log q of 1,000 fresh rows has mean 0.6142 (if q is right) and a standard deviation of √½: a
     // standard error of 0.022. A fitted q can only be worse; 0.03 is what 3,000 rows may cost.
-    assert!((held_out - 0.6142) > -3.0 * 0.022 && held_out - 0.6142 < 3.0 * 0.022 + 0.03, "{held_out}");
+    assert!(
+        (held_out - 0.6142) > -3.0 * 0.022 && held_out - 0.6142 < 3.0 * 0.022 + 0.03,
+        "{held_out}"
+    );
 }
 
 #[test]
@@ -225,7 +242,9 @@ fn bad_input_is_refused_with_the_argument_and_the_remedy() {
 #[test]
 fn a_step_that_is_not_finite_leaves_the_parameters_alone() {
     let mut engine = engine(2, AdamConfig::default());
-    let len = SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap().params_len();
+    let len = SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) })
+        .unwrap()
+        .params_len();
     let before = params(&engine, len);
     let mut plan = Plan::default();
     plan.push_own(POOL - 1, f64::NAN);

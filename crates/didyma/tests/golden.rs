@@ -3,6 +3,8 @@
 //! All parameters are 0.2 sin(0.7 n + 0.3) for the running index n, in nflows' own order, which
 //! pins down the parameter order, every mask and every formula at once.
 
+#![allow(clippy::unwrap_used)]
+
 use didyma::kernel::{Kernels, PANEL, Real, SplineJob, SplineShape};
 use didyma::{FlowConfig, SplineFlow, Tape};
 
@@ -103,7 +105,9 @@ fn the_whole_flow() {
 
 #[test]
 fn parameter_counts() {
-    for (theta_dim, x_dim, count) in [(2, 2, 97_480), (4, 9, 118_224), (3, 5, 107_244), (8, 7, 140_704)] {
+    for (theta_dim, x_dim, count) in
+        [(2, 2, 97_480), (4, 9, 118_224), (3, 5, 107_244), (8, 7, 140_704)]
+    {
         let flow = SplineFlow::new(FlowConfig::new(theta_dim, x_dim)).unwrap();
         assert_eq!(flow.params_len(), count);
         assert_eq!(flow.tensors().last().unwrap().range.end, count);

@@ -1,5 +1,7 @@
 //! Saved models come back as they were, and bad files are told apart.
 
+#![allow(clippy::unwrap_used)]
+
 use didyma::error::FileProblem;
 use didyma::rng::{Purpose, Streams};
 use didyma::{Error, FlowConfig, Scaling, SplineFlow};
@@ -41,7 +43,10 @@ fn every_truncation_is_called_one() {
     let bytes = std::fs::read(&path).unwrap();
     for len in [0, 7, 9, 100, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..len]).unwrap();
-        assert!(matches!(problem(&path), FileProblem::Truncated { found, .. } if found == len), "{len}");
+        assert!(
+            matches!(problem(&path), FileProblem::Truncated { found, .. } if found == len),
+            "{len}"
+        );
     }
 }
 
@@ -68,7 +73,9 @@ fn a_changed_byte_is_noticed_wherever_it_is() {
 fn other_files_are_called_foreign_and_newer_ones_newer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("other");
-    for content in [&b"theta,x\n1.0,2.0\n3.0,4.0\n"[..], b"PK\x03\x04 a zip archive, say", &[0xff; 64]] {
+    for content in
+        [&b"theta,x\n1.0,2.0\n3.0,4.0\n"[..], b"PK\x03\x04 a zip archive, say", &[0xff; 64]]
+    {
         std::fs::write(&path, content).unwrap();
         assert!(matches!(problem(&path), FileProblem::Foreign(_)), "{content:?}");
     }

@@ -3,8 +3,9 @@
 //! For one observation x and a group of parameters ("atoms") θ_0, θ_1, … let
 //! u_j = log q(θ_j | x) − log p(θ_j). Every loss of the project is a sum over groups
 //!
-//! $$ \sum_{\text{groups}} \bigl[ -\,\text{own} \cdot \log q(\theta_0 \mid x)
-//!    + \text{weight} \cdot T(u) \bigr] $$
+//! ```text
+//! Σ over groups [ − own · log q(θ_0 | x) + weight · T(u) ]
+//! ```
 //!
 //! with T the log-mean-exp of u, or the antithetic difference of log-mean-exps: all of u, minus half of
 //! that of its first half and half of that of its second ([`Term`]). Maximum likelihood is own = 1,

@@ -80,7 +80,10 @@ mod tests {
                     moved[j] += h;
                     loss(moved, &mut [0.0; 4])
                 };
-                assert!((d[j] - (shifted(h) - shifted(-h)) / (2.0 * h)).abs() < 2e-8, "{term:?} {j}");
+                assert!(
+                    (d[j] - (shifted(h) - shifted(-h)) / (2.0 * h)).abs() < 2e-8,
+                    "{term:?} {j}"
+                );
             }
         }
     }

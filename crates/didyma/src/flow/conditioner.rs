@@ -93,14 +93,20 @@ impl<F: Real> Conditioner<'_, F> {
     }
 
     /// Everything that depends on x alone; then the rows, panel by panel.
-    pub fn forward(&self, rows: RowSet, x: &[F], tape: &mut LayerTape<F>, scratch: &mut Scratch<F>) {
-        self.from_context(rows.context_lanes(), x, tape, scratch);
+    pub fn forward(
+        &self,
+        rows: RowSet,
+        x: &[F],
+        tape: &mut LayerTape<F>,
+        scratch: &mut Scratch<F>,
+    ) {
+        self.context_part(rows.context_lanes(), x, tape, scratch);
         for (p, context) in rows.panels() {
             self.panel_forward(p, context, tape, scratch);
         }
     }
 
-    fn from_context(
+    fn context_part(
         &self,
         contexts: usize,
         x: &[F],
@@ -252,7 +258,14 @@ impl<F: Real> Conditioner<'_, F> {
             }
             let (second, first) = (&block.second, &block.first);
             self.weight_gradient(second, rows.len(), d_value, &saved.inner, transposed, gradient);
-            self.weight_gradient(first, rows.len(), d_inner, &saved.rectified, transposed, gradient);
+            self.weight_gradient(
+                first,
+                rows.len(),
+                d_inner,
+                &saved.rectified,
+                transposed,
+                gradient,
+            );
             sigmoid_gradient(d_gate, gate, rows.contexts);
             self.weight_gradient(&block.context, rows.contexts, d_gate, x, transposed, gradient);
         }

@@ -60,11 +60,8 @@ impl SplineFlow {
 
     fn encode(&self, params: &[f32]) -> Vec<u8> {
         let data: Vec<u8> = params.iter().flat_map(|p| p.to_le_bytes()).collect();
-        let model = Model {
-            flow: self.config.clone(),
-            theta: self.theta.clone(),
-            x: self.x.clone(),
-        };
+        let model =
+            Model { flow: self.config.clone(), theta: self.theta.clone(), x: self.x.clone() };
         let model = serde_json::to_string(&model).expect("numbers and strings");
         let metadata = HashMap::from([
             (FORMAT_KEY.to_owned(), VERSION.to_string()),

@@ -137,7 +137,8 @@ impl Builder {
 
     fn layer(&mut self, config: &FlowConfig, l: usize) -> Layer {
         let (dim, units) = (config.theta_dim, config.units);
-        let (mut transformed, mut identity): (Vec<_>, Vec<_>) = (0..dim).partition(|f| f % 2 == l % 2);
+        let (mut transformed, mut identity): (Vec<_>, Vec<_>) =
+            (0..dim).partition(|f| f % 2 == l % 2);
         if transformed.is_empty() {
             // One dimension: every layer transforms it, conditioned on x alone.
             (transformed, identity) = (identity, transformed);

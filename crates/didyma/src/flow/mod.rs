@@ -2,7 +2,9 @@
 //!
 //! z = f(θ; x) is a chain of L layers, each a spline coupling followed by a linear map, and
 //!
-//! $$ \log q(\theta \mid x) = \log N(z; 0, I) + \sum_l \log |\det J_l| . $$
+//! ```text
+//! log q(θ | x) = log N(z; 0, I) + Σ_l log |det J_l|
+//! ```
 //!
 //! A coupling leaves every other feature as it is; these and x go through a residual network that
 //! yields a monotone rational-quadratic spline for each of the remaining features (Durkan et al.
@@ -135,7 +137,8 @@ impl SplineFlow {
             let by_x = (layer.initial.inputs - layer.identity.len()) * units;
             per_group += by_x + layer.blocks.len() * self.config.x_dim * units;
             per_pair += layer.linear.dim * layer.linear.dim;
-            *if layer.identity.is_empty() { &mut per_group } else { &mut per_pair } += known + hidden;
+            *if layer.identity.is_empty() { &mut per_group } else { &mut per_pair } +=
+                known + hidden;
         }
         (2 * 3 * (per_pair * pairs + per_group * groups)) as u64
     }

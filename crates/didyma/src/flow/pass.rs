@@ -1,9 +1,9 @@
 //! Tiles through the whole flow: forward (log-density), backward (gradient), inverse (sampling).
 
+use super::SplineFlow;
 use super::conditioner::{Conditioner, RowSet, panel, panel_mut};
 use super::layout::{Gradient, Layer};
 use super::tape::{LayerTape, Scratch, Tape, Tile};
-use super::SplineFlow;
 use crate::kernel::*;
 
 impl SplineFlow {
@@ -23,8 +23,11 @@ impl SplineFlow {
             for p in 0..tile.panels() {
                 let rows = tile.panel_rows(p);
                 self.splines(layer, p, rows, kernels.spline, tile, tape);
-                tape.coupled_panel(p, self.config.theta_dim)
-                    .copy_from_slice(panel(&tile.z, p, self.config.theta_dim));
+                tape.coupled_panel(p, self.config.theta_dim).copy_from_slice(panel(
+                    &tile.z,
+                    p,
+                    self.config.theta_dim,
+                ));
                 self.linear(conditioner, p, rows, tape, &mut tile.z);
             }
         }
@@ -201,7 +204,9 @@ impl SplineFlow {
             let LayerTape { input, logits, pair_logits, .. } = &mut *tape;
             let logits = if pair_logits.is_empty() { logits } else { pair_logits };
             let logits = panel_mut(logits, p, layer.last.outputs);
-            for (logits, &f) in logits.chunks_exact_mut(shape.logits() * PANEL).zip(&layer.transformed) {
+            for (logits, &f) in
+                logits.chunks_exact_mut(shape.logits() * PANEL).zip(&layer.transformed)
+            {
                 (kernels.spline_gradient)(SplineGradientJob {
                     shape,
                     rows: tile.panel_rows(p),

@@ -71,7 +71,8 @@ impl SplineFlow {
             self.inverse(params, &mut tape);
             log_q.extend(tape.log_q().iter().map(|l| l.f64()));
             for i in 0..drawn {
-                for (f, (mean, scale)) in self.theta.mean.iter().zip(&self.theta.scale).enumerate() {
+                for (f, (mean, scale)) in self.theta.mean.iter().zip(&self.theta.scale).enumerate()
+                {
                     theta.push((tape.output(i, f).f64() * scale + mean) as f32);
                 }
             }

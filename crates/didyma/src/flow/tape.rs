@@ -107,7 +107,12 @@ impl<F: Real> Tape<F> {
                 log_q: by_pair(1),
                 dims: (dim, config.x_dim),
             },
-            layers: flow.layout.layers.iter().map(|l| LayerTape::new(l, panels, dim, units)).collect(),
+            layers: flow
+                .layout
+                .layers
+                .iter()
+                .map(|l| LayerTape::new(l, panels, dim, units))
+                .collect(),
             scratch: Scratch {
                 from_context: by_context(units),
                 d_gate: by_context(units),
@@ -205,11 +210,8 @@ impl<F: Real> LayerTape<F> {
         let shared = layer.identity.is_empty();
         let conditioner_panels = if shared { 1 } else { panels };
         let by_row = |features: usize| Aligned::zeros(conditioner_panels * features * PANEL);
-        let block = || BlockTape {
-            rectified: by_row(units),
-            inner: by_row(units),
-            value: by_row(units),
-        };
+        let block =
+            || BlockTape { rectified: by_row(units), inner: by_row(units), value: by_row(units) };
         Self {
             input: by_pair(dim),
             identity: by_pair(layer.identity.len()),

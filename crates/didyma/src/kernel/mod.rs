@@ -26,7 +26,7 @@ pub use aligned::Aligned;
 pub use jobs::*;
 #[cfg(feature = "peak")]
 pub use peak::gemm_peak;
-pub use real::Real;
+pub use real::{KERNELS_VARIABLE, Real};
 
 /// Rows in one panel.
 pub const PANEL: usize = 64;

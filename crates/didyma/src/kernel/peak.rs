@@ -40,8 +40,25 @@ fn multiply(c: &mut [f32], a: &[f32], b: &[f32], threads: usize) {
     // SAFETY: all three matrices have SIDE rows of SIDE numbers, a row apart, and do not overlap.
     unsafe {
         gemm::gemm(
-            SIDE, SIDE, SIDE, c.as_mut_ptr(), 1, stride, false, a.as_ptr(), 1, stride, b.as_ptr(), 1,
-            stride, 0.0, 1.0, false, false, false, parallelism,
+            SIDE,
+            SIDE,
+            SIDE,
+            c.as_mut_ptr(),
+            1,
+            stride,
+            false,
+            a.as_ptr(),
+            1,
+            stride,
+            b.as_ptr(),
+            1,
+            stride,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            parallelism,
         );
     }
 }

@@ -9,6 +9,10 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
+/// Environment variable that picks the `f32` kernels by name, to compare them: `scalar`, `avx2` or
+/// `avx512`. A name that this CPU does not have is ignored.
+pub const KERNELS_VARIABLE: &str = "DIDYMA_KERNELS";
+
 /// `f32`, in which models are trained and used, or `f64`, in which their gradients are checked.
 pub trait Real:
     sealed::Sealed
@@ -41,7 +45,7 @@ impl Real for f32 {
     fn kernels() -> &'static Kernels<f32> {
         static CHOSEN: OnceLock<&'static Kernels<f32>> = OnceLock::new();
         CHOSEN.get_or_init(|| {
-            let wanted = std::env::var("DIDYMA_KERNELS").ok();
+            let wanted = std::env::var(KERNELS_VARIABLE).ok();
             let is_wanted = |k: &&Kernels<f32>| wanted.as_deref() == Some(k.name);
             (Kernels::available().find(is_wanted))
                 .or_else(|| Kernels::available().next())

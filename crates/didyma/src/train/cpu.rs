@@ -2,19 +2,15 @@
 
 use super::adam::AdamConfig;
 use super::engine::Engine;
+use super::shared::{Job, Shared, Stage, lock, read, write};
 use super::team::Team;
-use super::tiles::{CHUNKS, TILE, Tile, Tiles};
+use super::tiles::TILE;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::estimator::{Plan, reduce};
-use crate::flow::{Gradient, SplineFlow, Tape};
-use crate::kernel::{AdamJob, AdamStep, Real};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-/// Parameters that are summed and updated as one piece of work.
-const BLOCK: usize = 4096;
+use crate::estimator::Plan;
+use crate::flow::SplineFlow;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 /// Trains a flow on all cores; the result is the same bytes for any number of threads.
 ///
@@ -46,81 +42,6 @@ pub struct CpuEngine {
     losses: (f64, u64),
 }
 
-/// What all threads see. Locks are held for whole stages and never contended.
-#[derive(Debug)]
-struct Shared {
-    flow: SplineFlow,
-    /// Scaled, row-major.
-    theta: Vec<f32>,
-    x: Vec<f32>,
-    log_prior: Vec<f64>,
-    params: RwLock<Vec<f32>>,
-    job: RwLock<Job>,
-    members: Vec<Mutex<Member>>,
-    sums: Vec<RwLock<ChunkSum>>,
-    blocks: Vec<Mutex<Block>>,
-    next: AtomicUsize,
-}
-
-/// The step at hand.
-#[derive(Debug, Default)]
-struct Job {
-    plan: Plan,
-    tiles: Tiles,
-    /// Log-densities of the parts of split groups, then their weights.
-    parts: Vec<Mutex<Vec<f64>>>,
-    /// Scratch for reducing a split group: log g and the weights of all its atoms.
-    whole: (Vec<f64>, Vec<f64>),
-    adam: Option<AdamStep>,
-}
-
-/// What one thread works with.
-#[derive(Debug)]
-struct Member {
-    tape: Tape<f32>,
-    log_g: Vec<f64>,
-    d_log_q: Vec<f64>,
-    weights: Vec<f32>,
-}
-
-/// Loss and gradient of one chunk.
-#[derive(Debug)]
-struct ChunkSum {
-    loss: f64,
-    grad: Vec<f32>,
-}
-
-/// A block of parameters with its moments.
-#[derive(Debug)]
-struct Block {
-    start: usize,
-    sum: Vec<f64>,
-    gradient: Vec<f32>,
-    norm_squared: f64,
-    weights: Vec<f32>,
-    m: Vec<f32>,
-    v: Vec<f32>,
-}
-
-/// What the team can be asked to do.
-#[derive(Clone, Copy)]
-enum Stage {
-    /// Log-densities of the parts of split groups.
-    Parts,
-    /// Loss of every chunk.
-    Loss,
-    /// Loss and gradient of every chunk.
-    Gradient,
-    /// Adds up the chunks, block by block.
-    Sum,
-    /// Adam, block by block.
-    Update,
-}
-
-impl Stage {
-    const ALL: [Self; 5] = [Self::Parts, Self::Loss, Self::Gradient, Self::Sum, Self::Update];
-}
-
 impl CpuEngine {
     /// An engine of `threads` threads for this flow, from these parameters, on this dataset.
     pub fn new(
@@ -141,7 +62,7 @@ impl CpuEngine {
         let team = Team::new(threads, shared, |shared, member, stage| {
             shared.work(member, Stage::ALL[stage]);
         })
-        .map_err(|source| Error::Io { action: "start a thread for", path: PathBuf::new(), source })?;
+        .map_err(|source| Error::Threads { threads, source })?;
         Ok(Self { team, config, steps: 0, losses: (0.0, 0) })
     }
 
@@ -184,7 +105,11 @@ impl CpuEngine {
         let shared = self.team.state();
         let norm = shared.blocks.iter().map(|b| lock(b).norm_squared).sum::<f64>().sqrt();
         if !norm.is_finite() {
-            return Err(Error::Diverged { what: "gradient norm", value: norm, step: self.steps + 1 });
+            return Err(Error::Diverged {
+                what: "gradient norm",
+                value: norm,
+                step: self.steps + 1,
+            });
         }
         self.steps += 1;
         write(&shared.job).adam = Some(self.config.numbers(self.steps, learning_rate, norm));
@@ -225,192 +150,4 @@ impl Engine for CpuEngine {
     fn read_params(&self, to: &mut [f32]) {
         to.copy_from_slice(&read(&self.team.state().params));
     }
-}
-
-impl Shared {
-    fn new(flow: SplineFlow, params: Vec<f32>, data: &Dataset, threads: usize) -> Self {
-        let member = || Member {
-            tape: Tape::new(&flow, TILE),
-            log_g: Vec::with_capacity(TILE),
-            d_log_q: Vec::with_capacity(TILE),
-            weights: Vec::with_capacity(TILE),
-        };
-        let sum = || ChunkSum { loss: 0.0, grad: vec![0.0; params.len()] };
-        let block = |(i, weights): (usize, &[f32])| {
-            Mutex::new(Block {
-                start: i * BLOCK,
-                sum: vec![0.0; weights.len()],
-                gradient: vec![0.0; weights.len()],
-                norm_squared: 0.0,
-                weights: weights.to_vec(),
-                m: vec![0.0; weights.len()],
-                v: vec![0.0; weights.len()],
-            })
-        };
-        let scaled = |rows: crate::Rows, scaling: &crate::Scaling| {
-            rows.iter().flat_map(|row| scaling.apply::<f32>(row)).collect()
-        };
-        Self {
-            theta: scaled(data.theta(), flow.theta_scaling()),
-            x: scaled(data.x(), flow.x_scaling()),
-            log_prior: data.log_prior().to_vec(),
-            members: (0..threads).map(|_| Mutex::new(member())).collect(),
-            sums: (0..CHUNKS).map(|_| RwLock::new(sum())).collect(),
-            blocks: params.chunks(BLOCK).enumerate().map(block).collect(),
-            params: RwLock::new(params),
-            job: RwLock::default(),
-            next: AtomicUsize::new(0),
-            flow,
-        }
-    }
-
-    /// One member's share of a stage: it takes pieces of work until none is left.
-    fn work(&self, member: usize, stage: Stage) {
-        let (job, params) = (read(&self.job), read(&self.params));
-        let member = &mut *lock(&self.members[member]);
-        let count = match stage {
-            Stage::Parts => job.tiles.tiles.len(),
-            Stage::Loss | Stage::Gradient => job.tiles.chunks.len(),
-            Stage::Sum | Stage::Update => self.blocks.len(),
-        };
-        loop {
-            let i = self.next.fetch_add(1, Ordering::Relaxed);
-            if i >= count {
-                break;
-            }
-            match stage {
-                Stage::Parts => self.part(&job, &params, member, &job.tiles.tiles[i]),
-                Stage::Loss => self.chunk(&job, &params, member, job.tiles.order[i], false),
-                Stage::Gradient => self.chunk(&job, &params, member, job.tiles.order[i], true),
-                Stage::Sum => self.sum(&job, &mut lock(&self.blocks[i])),
-                Stage::Update => update(&job, &mut lock(&self.blocks[i])),
-            }
-        }
-    }
-
-    fn chunk(&self, job: &Job, params: &[f32], member: &mut Member, chunk: usize, gradient: bool) {
-        let sum = &mut *write(&self.sums[chunk]);
-        sum.loss = 0.0;
-        for (i, tile) in job.tiles.tiles[job.tiles.chunks[chunk].clone()].iter().enumerate() {
-            if matches!(tile, Tile::Part { .. }) && !gradient {
-                continue; // its loss was reduced beforehand
-            }
-            self.gather(&job.plan, &mut member.tape, tile);
-            self.flow.forward(params, &mut member.tape);
-            sum.loss += self.reduce_tile(job, member, tile);
-            if gradient {
-                let gradient = Gradient { sum: &mut sum.grad, accumulate: i > 0 };
-                self.flow.backward(params, &mut member.tape, &member.weights, gradient);
-            }
-        }
-    }
-
-    fn gather(&self, plan: &Plan, tape: &mut Tape<f32>, tile: &Tile) {
-        tape.clear();
-        match tile {
-            Tile::Whole(groups) => {
-                for group in &plan.groups()[groups.clone()] {
-                    self.gather_group(tape, group.context, plan.atoms(group));
-                }
-            }
-            Tile::Part { group, atoms, .. } => {
-                let group = &plan.groups()[*group];
-                self.gather_group(tape, group.context, &plan.atoms(group)[atoms.clone()]);
-            }
-        }
-    }
-
-    fn gather_group(&self, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
-        let (dim, x_dim) = (self.flow.config().theta_dim, self.flow.config().x_dim);
-        tape.context(self.x[context as usize * x_dim..][..x_dim].iter().copied());
-        for &atom in atoms {
-            tape.pair(self.theta[atom as usize * dim..][..dim].iter().copied());
-        }
-    }
-
-    /// Loss of a tile whose log-densities are known; leaves the weights of its pairs in the member.
-    fn reduce_tile(&self, job: &Job, member: &mut Member, tile: &Tile) -> f64 {
-        let Member { tape, log_g, d_log_q, weights } = member;
-        weights.clear();
-        let groups = match tile {
-            Tile::Whole(groups) => &job.plan.groups()[groups.clone()],
-            Tile::Part { slot, .. } => {
-                weights.extend(lock(&job.parts[*slot]).iter().map(|&w| w as f32));
-                return 0.0;
-            }
-        };
-        let (mut loss, mut done) = (0.0, 0);
-        for group in groups {
-            let log_q = &tape.log_q()[done..][..group.len];
-            let pairs = log_q.iter().zip(job.plan.atoms(group));
-            log_g.clear();
-            log_g.extend(pairs.map(|(l, &atom)| l.f64() - self.log_prior[atom as usize]));
-            d_log_q.resize(group.len, 0.0);
-            loss += reduce(group, log_q[0].f64(), log_g, d_log_q);
-            weights.extend(d_log_q.iter().map(|&d| d as f32));
-            done += group.len;
-        }
-        loss
-    }
-
-    /// Log-densities of one part of a split group, into its slot.
-    fn part(&self, job: &Job, params: &[f32], member: &mut Member, tile: &Tile) {
-        let Tile::Part { slot, .. } = tile else { return };
-        self.gather(&job.plan, &mut member.tape, tile);
-        self.flow.forward(params, &mut member.tape);
-        let mut log_q = lock(&job.parts[*slot]);
-        log_q.clear();
-        log_q.extend(member.tape.log_q().iter().map(|l| l.f64()));
-    }
-
-    /// Reduces the split groups over all their parts; the slots then hold weights. Returns the loss.
-    fn reduce_parts(&self) -> f64 {
-        let Job { plan, tiles, parts, whole: (log_g, d_log_q), .. } = &mut *write(&self.job);
-        let mut loss = 0.0;
-        for (number, group) in plan.groups().iter().enumerate().filter(|(_, g)| g.len > TILE) {
-            let slots = || tiles.slots(number).map(|slot| &parts[slot]);
-            log_g.clear();
-            slots().for_each(|slot| log_g.extend_from_slice(&lock(slot)));
-            let log_q0 = log_g[0];
-            for (u, &atom) in log_g.iter_mut().zip(plan.atoms(group)) {
-                *u -= self.log_prior[atom as usize];
-            }
-            d_log_q.resize(log_g.len(), 0.0);
-            loss += reduce(group, log_q0, log_g, d_log_q);
-            let mut weights = d_log_q.iter();
-            for slot in slots() {
-                lock(slot).iter_mut().zip(&mut weights).for_each(|(to, &w)| *to = w);
-            }
-        }
-        loss
-    }
-
-    /// Σ over chunks, in their order and in f64.
-    fn sum(&self, job: &Job, block: &mut Block) {
-        block.sum.fill(0.0);
-        for sum in &self.sums[..job.tiles.chunks.len()] {
-            let sum = read(sum);
-            let grad = &sum.grad[block.start..][..block.sum.len()];
-            (f32::kernels().add_to)(&mut block.sum, grad);
-        }
-        block.norm_squared = block.sum.iter().map(|s| s * s).sum();
-        block.gradient.iter_mut().zip(&block.sum).for_each(|(g, &s)| *g = s as f32);
-    }
-}
-
-fn update(job: &Job, block: &mut Block) {
-    let step = job.adam.expect("set before the stage");
-    let Block { gradient, weights, m, v, .. } = block;
-    (f32::kernels().adam)(AdamJob { weights, gradient, m, v, step });
-}
-
-// A lock is poisoned only by a panic, which ends the run anyway.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }

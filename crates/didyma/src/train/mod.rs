@@ -3,6 +3,7 @@
 mod adam;
 mod cpu;
 mod engine;
+mod shared;
 mod team;
 mod tiles;
 

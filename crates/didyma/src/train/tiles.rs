@@ -118,7 +118,9 @@ mod tests {
 
     fn cut(sizes: &[usize]) -> Tiles {
         let mut plan = Plan::default();
-        sizes.iter().for_each(|&n| plan.push(0, 0.0, 1.0, Term::LogMeanExp, (0..n as u32).map(|_| 0)));
+        sizes
+            .iter()
+            .for_each(|&n| plan.push(0, 0.0, 1.0, Term::LogMeanExp, (0..n as u32).map(|_| 0)));
         let mut tiles = Tiles::default();
         tiles.cut(&plan);
         tiles
@@ -126,13 +128,18 @@ mod tests {
 
     #[test]
     fn every_group_is_in_exactly_one_tile_and_every_tile_in_one_chunk() {
-        for sizes in [vec![1; 300], vec![33; 100], vec![32; 100], vec![500, 1, 128, 129, 7], vec![1]] {
+        for sizes in
+            [vec![1; 300], vec![33; 100], vec![32; 100], vec![500, 1, 128, 129, 7], vec![1]]
+        {
             let Tiles { tiles, chunks, order, .. } = cut(&sizes);
             let mut pairs = vec![0; sizes.len()];
             for tile in &tiles {
                 match tile {
                     Tile::Whole(groups) => {
-                        assert!(groups.len() <= PANEL && sizes[groups.clone()].iter().sum::<usize>() <= TILE);
+                        assert!(
+                            groups.len() <= PANEL
+                                && sizes[groups.clone()].iter().sum::<usize>() <= TILE
+                        );
                         groups.clone().for_each(|g| pairs[g] += sizes[g]);
                     }
                     Tile::Part { group, atoms, .. } => pairs[*group] += atoms.len(),

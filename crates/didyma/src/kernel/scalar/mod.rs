@@ -127,8 +127,14 @@ fn sigmoid<F: Real>(panel: &mut [F], rows: usize) {
 fn adam<F: Real>(job: AdamJob<'_, F>) {
     let AdamJob { weights, gradient, m, v, step } = job;
     let [scale, decay, shrink, beta1, beta2, rate, v_scale, epsilon] = [
-        step.gradient_scale, step.coupled_decay, step.shrink, step.beta1, step.beta2, step.rate,
-        step.v_scale, step.epsilon,
+        step.gradient_scale,
+        step.coupled_decay,
+        step.shrink,
+        step.beta1,
+        step.beta2,
+        step.rate,
+        step.v_scale,
+        step.epsilon,
     ]
     .map(F::of);
     for (((w, &g), m), v) in weights.iter_mut().zip(gradient).zip(m).zip(v) {

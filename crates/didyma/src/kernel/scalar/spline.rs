@@ -11,7 +11,9 @@
 //! Both D and E are sums of positive terms: nothing cancels, however small a bin. Outside
 //! \[−B, B\] the map is the identity.
 
-use crate::kernel::{MIN_BIN, MIN_DERIVATIVE, PANEL, Real, SplineGradientJob, SplineJob, SplineShape};
+use crate::kernel::{
+    MIN_BIN, MIN_DERIVATIVE, PANEL, Real, SplineGradientJob, SplineJob, SplineShape,
+};
 
 pub fn forward<F: Real>(job: SplineJob<'_, F>) {
     each_row(job, Side::Width, |bin, x| {
@@ -224,7 +226,8 @@ fn extents_gradient<F: Real>(
     d_knot: F,
     d_extent: F,
 ) {
-    let per_share = F::of(2.0 * shape.bound * (1.0 - MIN_BIN * shape.bins as f64) * shape.logit_scale);
+    let per_share =
+        F::of(2.0 * shape.bound * (1.0 - MIN_BIN * shape.bins as f64) * shape.logit_scale);
     let before: F = (0..bin).map(|j| softmax[j * PANEL]).sum();
     let mean = before * d_knot + softmax[bin * PANEL] * d_extent;
     for j in 0..shape.bins {

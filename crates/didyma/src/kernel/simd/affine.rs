@@ -121,19 +121,22 @@ pub(super) fn forward<S: Simd>(s: S, job: AffineJob<'_, f32>) {
         rows,
     };
     let output = output.as_mut_ptr();
-    // SAFETY: weights, bias and panels are checked against the shape.
     match start {
         Start::Bias(bias) => {
             assert!(bias.len() >= w.outputs);
             let bias = bias.as_ptr();
-            match finish {
-                Finish::Plain => unsafe { multiply(s, product, Biased::<false> { bias, output }) },
-                Finish::Relu => unsafe { multiply(s, product, Biased::<true> { bias, output }) },
+            // SAFETY: weights, bias and panels were checked against the shape above.
+            unsafe {
+                match finish {
+                    Finish::Plain => multiply(s, product, Biased::<false> { bias, output }),
+                    Finish::Relu => multiply(s, product, Biased::<true> { bias, output }),
+                }
             }
         }
         Start::Output(rectified) => {
             check_panel(rectified, w.outputs, rows);
             let rectified = rectified.as_mut_ptr();
+            // SAFETY: as above, and the third panel just now.
             unsafe { multiply(s, product, Added { output, rectified }) }
         }
     }

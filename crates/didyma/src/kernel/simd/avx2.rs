@@ -99,7 +99,8 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn split(self, a: __m256) -> (__m256, __m256) {
         let bits = cpu!(_mm256_castps_si256(a));
-        let exponent = cpu!(_mm256_sub_epi32(_mm256_srli_epi32::<23>(bits), _mm256_set1_epi32(127)));
+        let exponent =
+            cpu!(_mm256_sub_epi32(_mm256_srli_epi32::<23>(bits), _mm256_set1_epi32(127)));
         let mantissa = cpu!(_mm256_or_si256(
             _mm256_and_si256(bits, _mm256_set1_epi32(0x007f_ffff)),
             _mm256_set1_epi32(0x3f80_0000),
@@ -110,26 +111,31 @@ impl Simd for Avx2 {
     fn sum4(self, [a, b, c, d]: [__m256; 4]) -> [f32; 4] {
         let ab = cpu!(_mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)));
         let cd = cpu!(_mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d)));
-        let (low, high) = (cpu!(_mm256_shuffle_ps::<0x44>(ab, cd)), cpu!(_mm256_shuffle_ps::<0xEE>(ab, cd)));
+        let (low, high) =
+            (cpu!(_mm256_shuffle_ps::<0x44>(ab, cd)), cpu!(_mm256_shuffle_ps::<0xEE>(ab, cd)));
         let halves = self.add(low, high);
-        let sums = cpu!(_mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves)));
+        let sums =
+            cpu!(_mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves)));
         let mut out = [0.0; 4];
         cpu!(_mm_storeu_ps(out.as_mut_ptr(), sums));
         out
     }
     #[inline(always)]
     unsafe fn indices(self, context: *const u32, base: u32) -> __m256i {
-        cpu!(_mm256_sub_epi32(
-            _mm256_loadu_si256(context.cast()),
-            _mm256_set1_epi32(base as i32)
-        ))
+        cpu!(_mm256_sub_epi32(_mm256_loadu_si256(context.cast()), _mm256_set1_epi32(base as i32)))
     }
     #[inline(always)]
     fn lookup(self, window: __m256, index: __m256i) -> __m256 {
         cpu!(_mm256_permutevar8x32_ps(window, index))
     }
     #[inline(always)]
-    unsafe fn transpose(self, from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+    unsafe fn transpose(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
         // Two halves of four columns each, gathered so that only shuffles inside 128-bit lanes remain.
         let mut half = 0;
         while half < 2 {
@@ -147,8 +153,10 @@ impl Simd for Avx2 {
             }
             // SAFETY: as above, for the rows 4·half.. of the result.
             unsafe {
-                let (a, b) = (_mm256_unpacklo_ps(row[0], row[1]), _mm256_unpackhi_ps(row[0], row[1]));
-                let (c, d) = (_mm256_unpacklo_ps(row[2], row[3]), _mm256_unpackhi_ps(row[2], row[3]));
+                let (a, b) =
+                    (_mm256_unpacklo_ps(row[0], row[1]), _mm256_unpackhi_ps(row[0], row[1]));
+                let (c, d) =
+                    (_mm256_unpacklo_ps(row[2], row[3]), _mm256_unpackhi_ps(row[2], row[3]));
                 let to = to.add(4 * half * to_stride);
                 self.store(to, _mm256_shuffle_ps::<0x44>(a, c));
                 self.store(to.add(to_stride), _mm256_shuffle_ps::<0xEE>(a, c));

@@ -103,11 +103,13 @@ impl Simd for Avx512 {
     fn sum4(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
         let ab = cpu!(_mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)));
         let cd = cpu!(_mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d)));
-        let (low, high) = (cpu!(_mm512_shuffle_ps::<0x44>(ab, cd)), cpu!(_mm512_shuffle_ps::<0xEE>(ab, cd)));
+        let (low, high) =
+            (cpu!(_mm512_shuffle_ps::<0x44>(ab, cd)), cpu!(_mm512_shuffle_ps::<0xEE>(ab, cd)));
         let quarters = self.add(low, high);
         let upper = cpu!(_mm512_extractf32x8_ps::<1>(quarters));
         let halves = cpu!(_mm256_add_ps(_mm512_castps512_ps256(quarters), upper));
-        let sums = cpu!(_mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves)));
+        let sums =
+            cpu!(_mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves)));
         let mut out = [0.0; 4];
         cpu!(_mm_storeu_ps(out.as_mut_ptr(), sums));
         out
@@ -121,7 +123,13 @@ impl Simd for Avx512 {
         cpu!(_mm512_permutexvar_ps(index, window))
     }
     #[inline(always)]
-    unsafe fn transpose(self, from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+    unsafe fn transpose(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
         // Four quarters of four rows each, gathered so that only shuffles inside 128-bit lanes remain.
         let mut quarter = 0;
         while quarter < 4 {
@@ -141,8 +149,10 @@ impl Simd for Avx512 {
             }
             // SAFETY: as above, for the rows 4·quarter.. of the result.
             unsafe {
-                let (a, b) = (_mm512_unpacklo_ps(row[0], row[1]), _mm512_unpackhi_ps(row[0], row[1]));
-                let (c, d) = (_mm512_unpacklo_ps(row[2], row[3]), _mm512_unpackhi_ps(row[2], row[3]));
+                let (a, b) =
+                    (_mm512_unpacklo_ps(row[0], row[1]), _mm512_unpackhi_ps(row[0], row[1]));
+                let (c, d) =
+                    (_mm512_unpacklo_ps(row[2], row[3]), _mm512_unpackhi_ps(row[2], row[3]));
                 let to = to.add(4 * quarter * to_stride);
                 self.store(to, _mm512_shuffle_ps::<0x44>(a, c));
                 self.store(to.add(to_stride), _mm512_shuffle_ps::<0xEE>(a, c));

@@ -80,24 +80,37 @@ pub(super) fn weight_gradient<S: Simd>(s: S, job: WeightGradientJob<'_, f32>) {
 #[inline(always)]
 unsafe fn transpose_inputs<S: Simd>(s: S, sums: Sums) {
     let Sums { inputs, rows, input, transposed, width, .. } = sums;
-    for row in (0..rows).step_by(S::LANES) {
+    for panel in (0..rows).step_by(PANEL) {
         for f in (0..width).step_by(S::LANES) {
-            // SAFETY: the source lies in the panels; a block of fewer features than lanes is copied
-            // through a zeroed block so that nothing behind the last feature is read.
+            // SAFETY: the source lies in the panels, or is a copy of what is left of them.
             unsafe {
-                let to = transposed.add(row * width + f);
-                let from = input.add(Sums::at(row, f, inputs));
+                let from = input.add(Sums::at(panel, f, inputs));
+                let to = transposed.add(panel * width + f);
+                let used = PANEL.min(rows - panel);
                 if f + S::LANES <= inputs {
-                    s.transpose(from, PANEL, to, width);
+                    transpose_panel(s, from, used, to, width);
                 } else {
-                    let mut padded = [0.0f32; 16 * 16];
-                    for k in 0..inputs - f {
-                        s.store(padded.as_mut_ptr().add(k * S::LANES), s.load(from.add(k * PANEL)));
-                    }
-                    s.transpose(padded.as_ptr(), S::LANES, to, width);
+                    let mut padded = [0.0f32; 16 * PANEL];
+                    from.copy_to_nonoverlapping(padded.as_mut_ptr(), (inputs - f) * PANEL);
+                    transpose_panel(s, padded.as_ptr(), used, to, width);
                 }
             }
         }
+    }
+}
+
+/// LANES features of one panel.
+#[inline(always)]
+unsafe fn transpose_panel<S: Simd>(
+    s: S,
+    from: *const f32,
+    rows: usize,
+    to: *mut f32,
+    width: usize,
+) {
+    for row in (0..rows).step_by(S::LANES) {
+        // SAFETY: the panel has LANES features, and the result whole lanes of rows.
+        unsafe { s.transpose(from.add(row), PANEL, to.add(row * width), width) };
     }
 }
 
@@ -236,7 +249,8 @@ unsafe fn leftovers<S: Simd>(s: S, sums: Sums) {
 /// Four outputs at a time, whose lanes are then summed together.
 #[inline(always)]
 unsafe fn leftover<S: Simd, const EXTRA: usize>(s: S, sums: Sums) {
-    let Sums { outputs, inputs, rows, d_output, input, d_weights, stride, d_bias, width, .. } = sums;
+    let Sums { outputs, inputs, rows, d_output, input, d_weights, stride, d_bias, width, .. } =
+        sums;
     for first in (0..outputs).step_by(4) {
         let count = (outputs - first).min(4);
         let mut bias = [s.splat(0.0); 4];

@@ -3,6 +3,10 @@
 use super::Simd;
 use crate::kernel::{AdamJob, PANEL, check_panel};
 
+/// ln 2 in two parts, the first short enough that n times it is exact.
+const LN_2_HIGH: f32 = 0.693_359_4;
+const LN_2_LOW: f32 = -2.121_944_4e-4;
+
 /// eˣ to 2 ulp (Cephes `expf`): x = n ln 2 + r, |r| ≤ ½ ln 2. Kept above e⁻⁸⁷ and below e⁸⁸, so that
 /// every result is a normal number.
 #[inline(always)]
@@ -10,8 +14,8 @@ pub(super) fn exp<S: Simd>(s: S, x: S::V) -> S::V {
     let c = |value| s.splat(value);
     let x = s.min(s.max(x, c(-87.0)), c(88.0));
     let n = s.round(s.mul(x, c(std::f32::consts::LOG2_E)));
-    let r = s.fma(n, c(-0.693_359_375), x);
-    let r = s.fma(n, c(2.121_944_4e-4), r);
+    let r = s.fma(n, c(-LN_2_HIGH), x);
+    let r = s.fma(n, c(-LN_2_LOW), r);
     let mut p = c(1.987_569_1e-4);
     p = s.fma(p, r, c(1.398_199_9e-3));
     p = s.fma(p, r, c(8.333_452e-3));
@@ -41,9 +45,9 @@ pub(super) fn ln<S: Simd>(s: S, x: S::V) -> S::V {
     p = s.fma(p, t, c(3.333_333e-1));
     let square = s.mul(t, t);
     let mut y = s.mul(s.mul(p, t), square);
-    y = s.fma(e, c(-2.121_944_4e-4), y);
+    y = s.fma(e, c(LN_2_LOW), y);
     y = s.fma(square, c(-0.5), y);
-    s.fma(e, c(0.693_359_375), s.add(t, y))
+    s.fma(e, c(LN_2_HIGH), s.add(t, y))
 }
 
 #[inline(always)]

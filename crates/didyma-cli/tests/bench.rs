@@ -1,0 +1,90 @@
+//! The command line as a user meets it: output, help, and what happens to bad input.
+
+use std::process::{Command, Output};
+
+fn didyma(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_didyma"));
+    command.args(args).env_remove("DIDYMA_KERNELS").output().expect("the binary was built")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+#[test]
+fn json_has_every_key_and_consistent_numbers() {
+    let args = ["bench", "step", "--task", "two-moons", "--method", "likelihood", "--threads", "1"];
+    let output = didyma(&[&args[..], &["--seconds", "0.2", "--json"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let keys = [
+        "task",
+        "method",
+        "threads",
+        "ms_per_step",
+        "pairs_per_step",
+        "pairs_per_second",
+        "parameters",
+        "flops_per_step",
+        "gemm_gflops",
+        "fraction_of_gemm_peak",
+        "peak_rss_mb",
+    ];
+    let object = json.as_object().expect("an object");
+    assert!(keys.iter().all(|&key| object.contains_key(key)) && object.len() == keys.len());
+    assert_eq!(
+        (json["task"].as_str(), json["method"].as_str()),
+        (Some("two-moons"), Some("likelihood"))
+    );
+    assert_eq!((json["threads"].as_u64(), json["parameters"].as_u64()), (Some(1), Some(97_480)));
+    let number = |key: &str| json[key].as_f64().expect("a number");
+    assert_eq!(number("pairs_per_step"), 100.0);
+    let rate = number("pairs_per_step") / number("ms_per_step") * 1e3;
+    assert!((rate / number("pairs_per_second") - 1.0).abs() < 1e-9);
+    let gflops = number("flops_per_step") / number("ms_per_step") / 1e6;
+    assert!((gflops / number("gemm_gflops") / number("fraction_of_gemm_peak") - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn bad_arguments_name_themselves_and_what_is_allowed() {
+    for (args, parts) in [
+        (
+            &["bench", "step", "--task", "three-moons"][..],
+            &["--task", "two-moons", "hodgkin-huxley"][..],
+        ),
+        (&["bench", "step", "--method", "grr2"], &["--method", "tgrr", "likelihood"]),
+        (&["bench", "step", "--threads", "0"], &["--threads", "1..=1024"]),
+        (&["bench", "step", "--threads", "many"], &["--threads", "many"]),
+        (&["bench", "step", "--seconds", "nan"], &["--seconds", "above 0"]),
+        (&["bench", "step", "--seconds", "-1"], &["--seconds"]),
+        (&["bench", "stepp"], &["stepp", "step"]),
+        (&["infr"], &["infr"]),
+    ] {
+        let output = didyma(args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+        assert!(parts.iter().all(|part| message.contains(part)), "{args:?}: {message}");
+        assert!(!message.contains("panicked"), "{message}");
+    }
+}
+
+#[test]
+fn unknown_kernels_are_refused() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_didyma"));
+    let output =
+        command.args(["bench", "step"]).env("DIDYMA_KERNELS", "mmx").output().expect("runs");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("DIDYMA_KERNELS") && message.contains("scalar"), "{message}");
+}
+
+#[test]
+fn help_teaches() {
+    let help = text(&didyma(&["bench", "step", "--help"]).stdout);
+    assert!(
+        ["--task", "lotka-volterra", "--json", "Examples"].iter().all(|part| help.contains(part))
+    );
+    // No argument at all shows the help.
+    let shown = didyma(&[]);
+    assert!(text(&shown.stderr).contains("Usage") && shown.status.code() == Some(2));
+}
