@@ -233,6 +233,8 @@ fn bad_input_is_refused_with_the_argument_and_the_remedy() {
     plan.push_own(2, 1.0);
     let found = make(params.clone(), 1).unwrap().step(&plan, 1e-3).unwrap_err();
     says(found, &["row 2 of a dataset of 2 rows"]);
+    let found = make(params.clone(), 1).unwrap().step(&Plan::default(), f64::NAN).unwrap_err();
+    says(found, &["learning_rate is NaN"]);
     let theta = rows("theta", &bad, 2);
     says(flow.log_density(&params, theta, rows("x", &good, 2)).unwrap_err(), &["theta holds NaN"]);
     let mut rng = STREAMS.stream(Purpose::Posterior, 0, 0);

@@ -125,6 +125,9 @@ impl CpuEngine {
 
 impl Engine for CpuEngine {
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
+        if !(learning_rate.is_finite() && learning_rate >= 0.0) {
+            return Err(Error::setting("learning_rate", learning_rate, "finite and not negative"));
+        }
         let split = self.prepare(plan)?;
         self.run(Stage::Gradient);
         let loss = split + self.chunk_losses();

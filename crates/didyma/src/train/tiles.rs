@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Pairs of one tile, at most.
-pub(super) const TILE: usize = 128;
+pub(super) const TILE: usize = 256;
 /// Chunks of a step: enough for 16 threads, few enough that their gradients are added up quickly.
 pub(super) const CHUNKS: usize = 16;
 /// What a tile costs beside its rows, in rows: its weights pass through the cache once more.
@@ -43,13 +43,14 @@ impl Tiles {
         self.tiles.clear();
         self.parts = 0;
         let groups = plan.groups();
+        let target = whole_lanes(plan.pairs().div_ceil(CHUNKS)).clamp(PANEL, TILE);
         let mut next = 0;
         while next < groups.len() {
             if groups[next].len > TILE {
                 self.split(next, &groups[next]);
                 next += 1;
             } else {
-                let end = next + best_prefix(&groups[next..]);
+                let end = next + best_prefix(&groups[next..], target);
                 self.tiles.push(Tile::Whole(next..end));
                 next = end;
             }
@@ -91,16 +92,19 @@ impl Tiles {
         }
         order.clear();
         order.extend(0..chunks.len());
-        order.sort_unstable_by_key(|&chunk| (Reverse(chunks[chunk].len()), chunk));
+        let chunk_pairs =
+            |chunk: &Range<usize>| tiles[chunk.clone()].iter().map(pairs).sum::<usize>();
+        order.sort_unstable_by_key(|&chunk| (Reverse(chunk_pairs(&chunks[chunk])), chunk));
     }
 }
 
-/// How many of the next groups make the cheapest tile per pair: full lanes, few tiles.
-fn best_prefix(groups: &[Group]) -> usize {
+/// How many of the next groups make the cheapest tile per pair: full lanes, few tiles, and no more
+/// than `target` pairs unless one group has more.
+fn best_prefix(groups: &[Group], target: usize) -> usize {
     let (mut pairs, mut best, mut least) = (0, 1, f64::INFINITY);
     for (i, group) in groups.iter().take(PANEL).enumerate() {
         pairs += group.len;
-        if pairs > TILE {
+        if pairs > target && i > 0 {
             break;
         }
         let cost = (whole_lanes(pairs) as f64 + TILE_COST) / pairs as f64;
@@ -129,7 +133,7 @@ mod tests {
     #[test]
     fn every_group_is_in_exactly_one_tile_and_every_tile_in_one_chunk() {
         for sizes in
-            [vec![1; 300], vec![33; 100], vec![32; 100], vec![500, 1, 128, 129, 7], vec![1]]
+            [vec![1; 300], vec![33; 100], vec![32; 100], vec![500, 1, 128, 257, 7], vec![1]]
         {
             let Tiles { tiles, chunks, order, .. } = cut(&sizes);
             let mut pairs = vec![0; sizes.len()];
@@ -157,6 +161,6 @@ mod tests {
     #[test]
     fn groups_that_fill_lanes_are_not_mixed_with_padding() {
         let tiles = cut(&[32; 8]).tiles;
-        assert_eq!(tiles, [Tile::Whole(0..4), Tile::Whole(4..8)]);
+        assert_eq!(tiles, [0..2, 2..4, 4..6, 6..8].map(Tile::Whole));
     }
 }
