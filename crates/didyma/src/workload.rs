@@ -65,13 +65,13 @@ impl Method {
         ("likelihood", Self::Likelihood),
     ];
 
-    /// Fills `plan` with one step's groups.
+    /// Fills `plan` with one step's groups, the largest first: so threads end at the same time.
     pub fn plan(self, rng: &mut Stream, plan: &mut Plan) {
         plan.clear();
         let each = 1.0 / BATCH as f64;
         let outer: [u32; BATCH] = std::array::from_fn(|_| rng.random_range(0..POOL));
-        if self != Self::Atomic {
-            outer.iter().for_each(|&row| plan.push_own(row, each));
+        if self == Self::Tgrr {
+            self.corrections(&outer, rng, plan);
         }
         let mut inner =
             |count: usize| -> Vec<u32> { (0..count).map(|_| rng.random_range(0..POOL)).collect() };
@@ -86,8 +86,8 @@ impl Method {
                 Self::Likelihood => {}
             }
         }
-        if self == Self::Tgrr {
-            self.corrections(&outer, rng, plan);
+        if self != Self::Atomic {
+            outer.iter().for_each(|&row| plan.push_own(row, each));
         }
     }
 
