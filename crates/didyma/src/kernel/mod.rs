@@ -19,7 +19,6 @@ mod jobs;
 mod peak;
 mod real;
 pub mod scalar;
-#[cfg(target_arch = "x86_64")]
 mod simd;
 
 pub use aligned::Aligned;
@@ -45,7 +44,7 @@ pub const fn whole_lanes(rows: usize) -> usize {
 /// One implementation of every hot loop; see the [module](self) for the layout of the panels.
 #[derive(Debug)]
 pub struct Kernels<F: 'static> {
-    /// What it is called in reports: `scalar`, `avx2` or `avx512`.
+    /// What it is called in reports: `scalar`, `portable`, `avx2` or `avx512`.
     pub name: &'static str,
     /// output = start + W · input, by rows; optionally rectified.
     pub affine: fn(AffineJob<'_, F>),
@@ -85,10 +84,6 @@ impl<F: Real> Kernels<F> {
 impl Kernels<f32> {
     /// Every table that this CPU can run, the fastest first; the last is the scalar one.
     pub fn available() -> impl Iterator<Item = &'static Self> {
-        #[cfg(target_arch = "x86_64")]
-        let simd = simd::available();
-        #[cfg(not(target_arch = "x86_64"))]
-        let simd: [Option<&'static Self>; 0] = [];
-        simd.into_iter().flatten().chain([Self::scalar()])
+        simd::available().chain([Self::scalar()])
     }
 }

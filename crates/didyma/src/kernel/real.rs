@@ -9,8 +9,8 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// Environment variable that picks the `f32` kernels by name, to compare them: `scalar`, `avx2` or
-/// `avx512`. A name that this CPU does not have is ignored.
+/// Environment variable that picks the `f32` kernels by name, to compare them: `scalar`,
+/// `portable`, `avx2` or `avx512`. A name that this CPU does not have is ignored.
 pub const KERNELS_VARIABLE: &str = "DIDYMA_KERNELS";
 
 /// `f32`, in which models are trained and used, or `f64`, in which their gradients are checked.

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-super::table!("avx2,fma", Avx2(()), "avx2");
+super::table!(Avx2(()), "avx2", "avx2,fma");
 
 /// An intrinsic of this instruction set.
 macro_rules! cpu {

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-super::table!("avx512f,avx512dq", Avx512(()), "avx512");
+super::table!(Avx512(()), "avx512", "avx512f,avx512dq");
 
 /// An intrinsic of this instruction set.
 macro_rules! cpu {

@@ -1,15 +1,18 @@
-//! The same kernels on vectors of rows, for AVX-512 and AVX2 + FMA.
+//! The same kernels on vectors of rows: AVX-512, AVX2 + FMA, or whatever the compiler makes of arrays.
 //!
 //! A body is written once, generic in [`Simd`] and always inlined, and compiled once per instruction
 //! set behind a `#[target_feature]` function (the pattern of pulp, gemm and faer). A value of an
 //! instruction set's type is the proof that the CPU has it.
 
 mod affine;
+#[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod context;
 mod gradient;
 mod math;
+mod portable;
 mod spline;
 
 use super::*;
@@ -65,39 +68,50 @@ pub(super) trait Simd: Copy {
     unsafe fn transpose(self, from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
 }
 
-/// A safe function around a `#[target_feature]` one.
+/// A kernel of a table: the body for this instruction set, behind `#[target_feature]` if it has any.
 macro_rules! entry {
-    ($features:literal, $simd:expr, $entry:ident, $body:path, $($arg:ident: $type:ty),+) => {
+    ($simd:expr, [$($features:literal)?], $entry:ident, $body:path, $($arg:ident: $type:ty),+) => {
         fn $entry($($arg: $type),+) {
-            #[target_feature(enable = $features)]
+            $(#[target_feature(enable = $features)])?
             fn inner($($arg: $type),+) {
                 $body($simd, $($arg),+);
             }
-            // SAFETY: `TABLE` is handed out only after the features were detected.
-            unsafe { inner($($arg),+) }
+            simd::call!([$($features)?], inner($($arg),+))
         }
     };
 }
 use entry;
 
+/// Calls a function that may need features of the CPU.
+macro_rules! call {
+    ([], $call:expr) => {
+        $call
+    };
+    ([$features:literal], $call:expr) => {
+        // SAFETY: `TABLE` is handed out only after the features were detected.
+        unsafe { $call }
+    };
+}
+use call;
+
 /// Writes the table of one instruction set.
 macro_rules! table {
-    ($features:literal, $simd:expr, $name:literal) => {
+    ($simd:expr, $name:literal $(, $features:literal)?) => {
         use crate::kernel::simd;
         use crate::kernel::*;
-        simd::entry!($features, $simd, affine, simd::affine::forward, job: AffineJob<'_, f32>);
-        simd::entry!($features, $simd, affine_input_gradient, simd::affine::input_gradient, job: InputGradientJob<'_, f32>);
-        simd::entry!($features, $simd, affine_weight_gradient, simd::gradient::weight_gradient, job: WeightGradientJob<'_, f32>);
-        simd::entry!($features, $simd, expand, simd::context::expand, rows: &ContextRows, from: &[f32], to: &mut [f32]);
-        simd::entry!($features, $simd, collect, simd::context::collect, rows: &ContextRows, from: &[f32], to: &mut [f32]);
-        simd::entry!($features, $simd, gate, simd::context::gate, job: GateJob<'_, f32>);
-        simd::entry!($features, $simd, gate_gradient, simd::context::gate_gradient, job: GateGradientJob<'_, f32>);
-        simd::entry!($features, $simd, sigmoid, simd::math::sigmoid_in_place, panel: &mut [f32], rows: usize);
-        simd::entry!($features, $simd, spline, simd::spline::forward, job: SplineJob<'_, f32>);
-        simd::entry!($features, $simd, spline_inverse, simd::spline::inverse, job: SplineJob<'_, f32>);
-        simd::entry!($features, $simd, spline_gradient, simd::spline::gradient, job: SplineGradientJob<'_, f32>);
-        simd::entry!($features, $simd, adam, simd::math::adam, job: AdamJob<'_, f32>);
-        simd::entry!($features, $simd, add_to, simd::math::add_to, sums: &mut [f64], from: &[f32]);
+        simd::entry!($simd, [$($features)?], affine, simd::affine::forward, job: AffineJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], affine_input_gradient, simd::affine::input_gradient, job: InputGradientJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], affine_weight_gradient, simd::gradient::weight_gradient, job: WeightGradientJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], expand, simd::context::expand, rows: &ContextRows, from: &[f32], to: &mut [f32]);
+        simd::entry!($simd, [$($features)?], collect, simd::context::collect, rows: &ContextRows, from: &[f32], to: &mut [f32]);
+        simd::entry!($simd, [$($features)?], gate, simd::context::gate, job: GateJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], gate_gradient, simd::context::gate_gradient, job: GateGradientJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], sigmoid, simd::math::sigmoid_in_place, panel: &mut [f32], rows: usize);
+        simd::entry!($simd, [$($features)?], spline, simd::spline::forward, job: SplineJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], spline_inverse, simd::spline::inverse, job: SplineJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], spline_gradient, simd::spline::gradient, job: SplineGradientJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], adam, simd::math::adam, job: AdamJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], add_to, simd::math::add_to, sums: &mut [f64], from: &[f32]);
 
         pub(super) static TABLE: Kernels<f32> = Kernels {
             name: $name,
@@ -120,8 +134,14 @@ macro_rules! table {
 use table;
 
 /// The tables this CPU can run, the fastest first.
-pub(super) fn available() -> [Option<&'static Kernels<f32>>; 2] {
-    let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
-    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    [avx512.then_some(&avx512::TABLE), avx2.then_some(&avx2::TABLE)]
+pub(super) fn available() -> impl Iterator<Item = &'static Kernels<f32>> {
+    #[cfg(target_arch = "x86_64")]
+    let native = {
+        let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        [avx512.then_some(&avx512::TABLE), avx2.then_some(&avx2::TABLE)]
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let native = [None];
+    native.into_iter().flatten().chain([&portable::TABLE])
 }
