@@ -1,12 +1,12 @@
 //! What can be typed, checked as it is read.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Parser, Subcommand, value_parser};
+use clap::{Parser, Subcommand};
 use didyma::workload::{Method, SHAPES, Shape};
 
 /// Simulation-based Bayesian inference: from a simulator, a prior and an observation to a posterior.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true, subcommand_required = true)]
+#[command(name = "didyma", version, arg_required_else_help = true, subcommand_required = true)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
@@ -32,7 +32,8 @@ pub enum BenchCommand {
     #[command(after_help = "Examples:
   didyma bench step
   didyma bench step --task hodgkin-huxley --method nested --threads 1
-  didyma bench step --json | jq .fraction_of_gemm_peak")]
+  didyma bench step --json | jq .fraction_of_gemm_peak
+  DIDYMA_KERNELS=avx2 didyma bench step     (avx512, avx2, portable or scalar kernels)")]
     Step(StepArgs),
 }
 
@@ -50,9 +51,9 @@ pub struct StepArgs {
     method: String,
 
     /// Threads [default: all cores].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = threads)]
     #[arg(allow_negative_numbers = true)]
-    threads: Option<u16>,
+    threads: Option<usize>,
 
     /// How long to measure.
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
@@ -75,10 +76,15 @@ impl StepArgs {
     }
 
     pub fn threads(&self) -> usize {
-        self.threads.map_or_else(
-            || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            usize::from,
-        )
+        let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.unwrap_or_else(all)
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(value) if (1..=1024).contains(&value) => Ok(value),
+        _ => Err("give a whole number of threads between 1 and 1024".to_owned()),
     }
 }
 

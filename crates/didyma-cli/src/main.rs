@@ -7,7 +7,7 @@
 mod args;
 mod bench;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use args::{Args, BenchCommand, Command};
 use clap::Parser;
 use didyma::kernel::{KERNELS_VARIABLE, Kernels};
@@ -37,8 +37,8 @@ fn run(args: Args) -> anyhow::Result<()> {
 /// The library takes the best kernels if it does not know the ones asked for; a user should hear it.
 fn check_kernels() -> anyhow::Result<()> {
     let names = || Kernels::<f32>::available().map(|kernels| kernels.name);
-    match std::env::var(KERNELS_VARIABLE) {
-        Ok(wanted) if !names().any(|name| name == wanted) => bail!(
+    match std::env::var_os(KERNELS_VARIABLE).map(|name| name.to_string_lossy().into_owned()) {
+        Some(wanted) if !wanted.is_empty() && !names().any(|name| name == wanted) => bail!(
             "the environment variable {KERNELS_VARIABLE} is {wanted}, but this CPU has {}: set it to \
              one of these, or unset it",
             names().collect::<Vec<_>>().join(", ")
@@ -51,6 +51,6 @@ fn check_kernels() -> anyhow::Result<()> {
 fn print(text: &str) -> anyhow::Result<()> {
     match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+        other => other.context("the result could not be printed"),
     }
 }

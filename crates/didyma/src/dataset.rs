@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::rows::Rows;
 
 /// Simulations: row i is θ_i, the x_i that the simulator gave for it, and log p(θ_i).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Dataset {
     theta: Vec<f32>,
     x: Vec<f32>,

@@ -58,10 +58,37 @@ pub enum Error {
         /// How many there are.
         rows: usize,
     },
+    /// A plan without work.
+    #[error("the plan has no group: add at least one before it is run")]
+    EmptyPlan,
+    /// Parameters that are no numbers.
+    #[error(
+        "params holds {value} at place {index}: start from a model whose parameters are finite, and \
+         train it with a lower learning rate"
+    )]
+    BadParams {
+        /// Place in the flat vector.
+        index: usize,
+        /// NaN or infinite.
+        value: f64,
+    },
+    /// Finite input that is too large for the flow.
+    #[error(
+        "{what} of row {row} is {value}: theta, x or the parameters are too large there for f32; \
+         bring theta and x to unit scale (Scaling::of) before the flow"
+    )]
+    OutOfRange {
+        /// log q, or a sampled θ.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// NaN or infinite.
+        value: f64,
+    },
     /// The loss or its gradient is no longer a number.
     #[error(
-        "the {what} became {value} at step {step}: the parameters were left as before that step; \
-         lower the learning rate, or clip the gradient"
+        "the {what} is {value} at step {step}, and the parameters were left as before it: lower the \
+         learning rate or clip the gradient, and look for weights, theta or x far from unit scale"
     )]
     Diverged {
         /// Loss or gradient norm.

@@ -24,7 +24,8 @@ impl<'a> Rows<'a> {
     /// Views `data` as rows of `columns` numbers. `name` is what error messages call it.
     pub fn new(name: &'static str, data: &'a [f32], columns: usize) -> Result<Self> {
         if columns == 0 {
-            return Err(Error::setting("columns", 0, "at least 1"));
+            let why = "a row holds at least one number";
+            return Err(Error::Shape { name, unit: "columns", found: 0, expected: 1, why });
         }
         if !data.len().is_multiple_of(columns) {
             return Err(Error::Shape {

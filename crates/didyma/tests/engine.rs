@@ -8,7 +8,7 @@ use didyma::kernel::Kernels;
 use didyma::rng::{Purpose, Streams};
 use didyma::train::{AdamConfig, CpuEngine, Decay, Engine};
 use didyma::workload::{Method, POOL, SHAPES, Shape};
-use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow, Tape};
+use didyma::{Dataset, Error, FlowConfig, Rows, Scaling, SplineFlow, Tape};
 
 const STREAMS: Streams = Streams::new(3);
 
@@ -233,12 +233,28 @@ fn bad_input_is_refused_with_the_argument_and_the_remedy() {
     plan.push_own(2, 1.0);
     let found = make(params.clone(), 1).unwrap().step(&plan, 1e-3).unwrap_err();
     says(found, &["row 2 of a dataset of 2 rows"]);
-    let found = make(params.clone(), 1).unwrap().step(&Plan::default(), f64::NAN).unwrap_err();
-    says(found, &["learning_rate is NaN"]);
+    let found = make(params.clone(), 1).unwrap().step(&plan, f64::NAN).unwrap_err();
+    says(found, &["learning_rate is NaN", "between 0 and 1"]);
+    let found = make(params.clone(), 1).unwrap().step(&Plan::default(), 1e-3).unwrap_err();
+    says(found, &["plan has no group"]);
+    let mut broken = params.clone();
+    broken[7] = f32::NAN;
+    says(make(broken, 1).unwrap_err(), &["params holds NaN at place 7"]);
     let theta = rows("theta", &bad, 2);
     says(flow.log_density(&params, theta, rows("x", &good, 2)).unwrap_err(), &["theta holds NaN"]);
     let mut rng = STREAMS.stream(Purpose::Posterior, 0, 0);
-    says(flow.sample(&params, &[f32::INFINITY, 0.0], 1, &mut rng).unwrap_err(), &["x holds inf"]);
+    let mut sample = |x: &[f32], count| flow.sample(&params, x, count, &mut rng).unwrap_err();
+    says(sample(&[f32::INFINITY, 0.0], 1), &["x holds inf"]);
+    says(sample(&[0.0], 1), &["x has 1 columns, but 2 are needed"]);
+    says(sample(&[0.0; 2], usize::MAX), &["count is", "memory"]);
+    says(Scaling::of(rows("x", &[], 2)).unwrap_err(), &["rows", "at least 1"]);
+    says(Rows::new("x", &good, 0).unwrap_err(), &["x has 0 columns"]);
+    let huge = Rows::new("theta", &[3e38, -3e38], 2).unwrap();
+    let start: Vec<f32> = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
+    match flow.log_density(&start, huge, rows("x", &good[..2], 2)) {
+        Ok(log_q) => assert_eq!(log_q, [f64::NEG_INFINITY]),
+        Err(error) => says(error, &["log q of row 0 is NaN", "unit scale"]),
+    }
 }
 
 #[test]

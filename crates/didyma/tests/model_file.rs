@@ -41,7 +41,7 @@ fn every_truncation_is_called_one() {
     let dir = tempfile::tempdir().unwrap();
     let (_, _, path) = saved(dir.path());
     let bytes = std::fs::read(&path).unwrap();
-    for len in [0, 7, 9, 100, bytes.len() / 2, bytes.len() - 1] {
+    for len in [0, 7, 8, 9, 100, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..len]).unwrap();
         assert!(
             matches!(problem(&path), FileProblem::Truncated { found, .. } if found == len),

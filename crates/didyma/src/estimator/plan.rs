@@ -50,6 +50,9 @@ impl Plan {
     }
 
     /// Adds a group of `atoms` (rows of θ) that share the x of row `context`.
+    ///
+    /// # Panics
+    /// Without atoms, or with an odd number of them for an antithetic difference.
     pub fn push(
         &mut self,
         context: u32,

@@ -41,11 +41,11 @@ impl FlowConfig {
     pub fn check(&self) -> Result<()> {
         let largest_bins = (1.0 / MIN_BIN) as usize - 1;
         for (name, value, low, high, expected) in [
-            ("theta_dim", self.theta_dim, 1, 1 << 16, "between 1 and 65536"),
-            ("x_dim", self.x_dim, 1, 1 << 20, "between 1 and 1048576"),
-            ("layers", self.layers, 1, 1 << 10, "between 1 and 1024"),
-            ("blocks", self.blocks, 0, 1 << 10, "between 0 and 1024"),
-            ("units", self.units, 1, 1 << 14, "between 1 and 16384"),
+            ("theta_dim", self.theta_dim, 1, 1 << 10, "between 1 and 1024"),
+            ("x_dim", self.x_dim, 1, 1 << 16, "between 1 and 65536"),
+            ("layers", self.layers, 1, 1 << 8, "between 1 and 256"),
+            ("blocks", self.blocks, 0, 1 << 8, "between 0 and 256"),
+            ("units", self.units, 1, 1 << 12, "between 1 and 4096"),
             ("bins", self.bins, 2, largest_bins, "between 2 and 999"),
         ] {
             if !(low..=high).contains(&value) {
@@ -86,8 +86,11 @@ impl Scaling {
     /// Mean and standard deviation of each column; a column that never changes keeps its scale.
     pub fn of(rows: Rows) -> Result<Self> {
         rows.expect_finite()?;
+        if rows.is_empty() {
+            return Err(Error::setting("the number of rows to scale by", 0, "at least 1"));
+        }
         let mut scaling = Self::identity(rows.columns());
-        let n = rows.len().max(1) as f64;
+        let n = rows.len() as f64;
         for column in 0..rows.columns() {
             let values = || rows.iter().map(|row| f64::from(row[column]));
             let mean = values().sum::<f64>() / n;

@@ -103,7 +103,9 @@ fn decode(bytes: &[u8]) -> std::result::Result<(SplineFlow, Vec<f32>), FileProbl
     if checksum(json, &data) != *entry(CHECKSUM_KEY)? {
         return Err(corrupted(&"its content does not match its checksum"));
     }
-    let params = data.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    let params: Vec<f32> =
+        data.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    flow.check_params(&params).map_err(|e| corrupted(&e))?;
     Ok((flow, params))
 }
 
@@ -120,7 +122,7 @@ fn read_header(bytes: &[u8]) -> std::result::Result<Metadata, FileProblem> {
         return Err(FileProblem::Truncated { found: bytes.len(), expected: PREFIX });
     };
     let header = usize::try_from(u64::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
-    if rest.first() != Some(&b'{') || header > LONGEST_HEADER {
+    if rest.first().is_some_and(|&first| first != b'{') || header > LONGEST_HEADER {
         return Err(FileProblem::Foreign("it is no safetensors file".to_owned()));
     }
     if rest.len() < header {

@@ -61,12 +61,16 @@ pub struct SplineFlow {
 
 impl SplineFlow {
     /// A flow of this shape that takes θ and x as they are.
+    ///
+    /// Numbers far from unit scale, such as raw summaries in the thousands, saturate the conditioner
+    /// and make splines so steep that f32 cannot resolve them: use [`SplineFlow::scaled`] for these.
     pub fn new(config: FlowConfig) -> Result<Self> {
+        config.check()?;
         let (theta, x) = (Scaling::identity(config.theta_dim), Scaling::identity(config.x_dim));
         Self::scaled(config, theta, x)
     }
 
-    /// A flow of this shape behind these scalings of θ and x.
+    /// A flow of this shape behind these scalings of θ and x, e.g. by [`Scaling::of`] the data.
     pub fn scaled(config: FlowConfig, theta: Scaling, x: Scaling) -> Result<Self> {
         config.check()?;
         theta.check("the scaling of theta", config.theta_dim)?;

@@ -19,6 +19,8 @@ impl Scaling {
 
 impl SplineFlow {
     /// log q(θ | x) for each row of `theta`; `x` has as many rows, or one that all share.
+    ///
+    /// It is −∞ where the density underflows, and an error where f32 cannot say.
     pub fn log_density<F: Real>(&self, params: &[F], theta: Rows, x: Rows) -> Result<Vec<f64>> {
         self.check_params(params)?;
         theta.expect_columns(self.config.theta_dim, "theta_dim of the flow")?;
@@ -43,7 +45,10 @@ impl SplineFlow {
             self.forward(params, &mut tape);
             log_q.extend(tape.log_q().iter().map(|l| l.f64()));
         }
-        Ok(log_q)
+        match log_q.iter().position(|l| l.is_nan()) {
+            Some(row) => Err(Error::OutOfRange { what: "log q", row, value: log_q[row] }),
+            None => Ok(log_q),
+        }
     }
 
     /// `count` draws of θ from q(· | x), row after row, and their log-densities.
@@ -55,12 +60,16 @@ impl SplineFlow {
         rng: &mut impl rand::Rng,
     ) -> Result<(Vec<f32>, Vec<f64>)> {
         self.check_params(params)?;
-        let row = Rows::new("x", x, self.config.x_dim)?;
-        row.expect_rows(1, "one observation")?;
+        let row = Rows::new("x", x, x.len())?;
+        row.expect_columns(self.config.x_dim, "x_dim of the flow")?;
         row.expect_finite()?;
         let dim = self.config.theta_dim;
         let mut tape = Tape::new(self, TILE.min(count));
-        let (mut theta, mut log_q) = (Vec::with_capacity(count * dim), Vec::with_capacity(count));
+        let (mut theta, mut log_q) = (Vec::new(), Vec::new());
+        let reserved = theta.try_reserve_exact(count.saturating_mul(dim));
+        if reserved.and(log_q.try_reserve_exact(count)).is_err() {
+            return Err(Error::setting("count", count, "few enough for the memory"));
+        }
         while log_q.len() < count {
             tape.clear();
             tape.context(self.x.apply(x));
@@ -77,20 +86,32 @@ impl SplineFlow {
                 }
             }
         }
+        check_samples(&theta, &log_q, dim)?;
         Ok((theta, log_q))
     }
 
-    /// Refuses a parameter vector of another flow.
-    pub fn check_params<F>(&self, params: &[F]) -> Result<()> {
-        match params.len() == self.params_len() {
-            true => Ok(()),
-            false => Err(Error::Shape {
-                name: "params",
-                unit: "numbers",
-                found: params.len(),
-                expected: self.params_len(),
-                why: "the shape of the flow",
-            }),
+    /// Refuses a parameter vector of another flow, and one that holds NaN or infinity.
+    pub fn check_params<F: Real>(&self, params: &[F]) -> Result<()> {
+        if params.len() != self.params_len() {
+            let (found, expected) = (params.len(), self.params_len());
+            let (name, unit, why) = ("params", "numbers", "the shape of the flow");
+            return Err(Error::Shape { name, unit, found, expected, why });
         }
+        match params.iter().position(|p| !p.is_finite()) {
+            Some(index) => Err(Error::BadParams { index, value: params[index].f64() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses samples that f32 could not hold.
+fn check_samples(theta: &[f32], log_q: &[f64], dim: usize) -> Result<()> {
+    if let Some(i) = theta.iter().position(|t| !t.is_finite()) {
+        let value = f64::from(theta[i]);
+        return Err(Error::OutOfRange { what: "the sampled theta", row: i / dim, value });
+    }
+    match log_q.iter().position(|l| !l.is_finite()) {
+        Some(row) => Err(Error::OutOfRange { what: "log q", row, value: log_q[row] }),
+        None => Ok(()),
     }
 }

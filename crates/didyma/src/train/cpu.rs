@@ -70,6 +70,9 @@ impl CpuEngine {
     fn prepare(&self, plan: &Plan) -> Result<f64> {
         let shared = self.team.state();
         let rows = shared.log_prior.len();
+        if plan.groups().is_empty() {
+            return Err(Error::EmptyPlan);
+        }
         if let Some(row) = plan.last_row().filter(|&row| row as usize >= rows) {
             return Err(Error::NoSuchRow { row: row as usize, rows });
         }
@@ -100,17 +103,18 @@ impl CpuEngine {
         shared.sums[..chunks].iter().map(|sum| read(sum).loss).sum()
     }
 
+    fn finite(&self, what: &'static str, value: f64) -> Result<f64> {
+        match value.is_finite() {
+            true => Ok(value),
+            false => Err(Error::Diverged { what, value, step: self.steps + 1 }),
+        }
+    }
+
     fn update(&mut self, learning_rate: f64) -> Result<()> {
         self.run(Stage::Sum);
         let shared = self.team.state();
         let norm = shared.blocks.iter().map(|b| lock(b).norm_squared).sum::<f64>().sqrt();
-        if !norm.is_finite() {
-            return Err(Error::Diverged {
-                what: "gradient norm",
-                value: norm,
-                step: self.steps + 1,
-            });
-        }
+        self.finite("gradient norm", norm)?;
         self.steps += 1;
         write(&shared.job).adam = Some(self.config.numbers(self.steps, learning_rate, norm));
         self.run(Stage::Update);
@@ -125,15 +129,13 @@ impl CpuEngine {
 
 impl Engine for CpuEngine {
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
-        if !(learning_rate.is_finite() && learning_rate >= 0.0) {
-            return Err(Error::setting("learning_rate", learning_rate, "finite and not negative"));
+        // Adam moves a weight by about the rate: above 1 it can only destroy them.
+        if !(0.0..=1.0).contains(&learning_rate) {
+            return Err(Error::setting("learning_rate", learning_rate, "between 0 and 1"));
         }
         let split = self.prepare(plan)?;
         self.run(Stage::Gradient);
-        let loss = split + self.chunk_losses();
-        if !loss.is_finite() {
-            return Err(Error::Diverged { what: "loss", value: loss, step: self.steps + 1 });
-        }
+        let loss = self.finite("loss", split + self.chunk_losses())?;
         self.update(learning_rate)?;
         self.losses = (self.losses.0 + loss, self.losses.1 + 1);
         Ok(())
@@ -147,10 +149,12 @@ impl Engine for CpuEngine {
     fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
         let split = self.prepare(plan)?;
         self.run(Stage::Loss);
-        Ok(split + self.chunk_losses())
+        self.finite("loss", split + self.chunk_losses())
     }
 
     fn read_params(&self, to: &mut [f32]) {
-        to.copy_from_slice(&read(&self.team.state().params));
+        let params = read(&self.team.state().params);
+        assert_eq!(to.len(), params.len(), "room for every parameter");
+        to.copy_from_slice(&params);
     }
 }

@@ -15,9 +15,12 @@ pub trait Engine {
     /// Mean loss of the steps since the last call; NaN if there were none.
     fn take_loss(&mut self) -> f64;
 
-    /// The loss of `plan` at the present parameters.
+    /// The loss of `plan` at the present parameters; an error if it is not finite.
     fn evaluate(&mut self, plan: &Plan) -> Result<f64>;
 
     /// Copies the parameters out.
+    ///
+    /// # Panics
+    /// Unless `to` is as long as the parameters.
     fn read_params(&self, to: &mut [f32]);
 }

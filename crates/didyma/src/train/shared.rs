@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Parameters that are summed and updated as one piece of work.
-const BLOCK: usize = 4096;
+const BLOCK: usize = 1024;
 
 /// What all threads see. Locks are held for whole stages and never contended.
 #[derive(Debug)]
