@@ -1,8 +1,8 @@
 //! Didyma: simulation-based Bayesian inference by sequential neural posterior estimation.
 //!
 //! Given a simulator, a prior and an observation, a conditional neural spline flow q(θ | x) is trained
-//! on simulated pairs until q(· | x_o) is the posterior. This is the library; the program `didyma` and
-//! the Python package are thin layers on it.
+//! on simulated pairs until q(· | x_o) is the posterior. This is the library; the program `didyma` is a
+//! thin layer on it.
 //!
 //! # A tour
 //! Simulate pairs, train on them by maximum likelihood, and sample the posterior at an observation:
@@ -65,3 +65,8 @@ pub use dataset::Dataset;
 pub use error::{Error, Result};
 pub use flow::{FlowConfig, Scaling, SplineFlow, Tape};
 pub use rows::Rows;
+
+/// The README's example, kept true by compiling it.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
