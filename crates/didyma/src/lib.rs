@@ -55,6 +55,7 @@ pub mod dataset;
 pub mod error;
 pub mod estimator;
 pub mod flow;
+#[allow(unsafe_code)]
 pub mod kernel;
 pub mod rng;
 pub mod rows;

@@ -1,6 +1,6 @@
 //! Nothing allocates inside a training step.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, unsafe_code)]
 
 use didyma::estimator::{Plan, Term};
 use didyma::rng::Streams;

@@ -91,6 +91,9 @@ fn decode(bytes: &[u8]) -> std::result::Result<(SplineFlow, Vec<f32>), FileProbl
     let json = entry(MODEL_KEY)?;
     let model: Model = serde_json::from_str(json).map_err(|e| corrupted(&e))?;
     let flow = SplineFlow::scaled(model.flow, model.theta, model.x).map_err(|e| corrupted(&e))?;
+    if metadata.data_len() / 4 != flow.params_len() {
+        return Err(corrupted(&"its size does not match its configuration"));
+    }
     let tensors = SafeTensors::deserialize(bytes).map_err(|e| corrupted(&e))?;
     let mut data = Vec::with_capacity(4 * flow.params_len());
     for tensor in flow.tensors() {

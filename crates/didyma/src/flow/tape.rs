@@ -142,9 +142,9 @@ impl<F: Real> Tape<F> {
     pub fn context(&mut self, x: impl IntoIterator<Item = F>) {
         let tile = &mut self.tile;
         assert!(tile.contexts < PANEL, "a tape holds at most {PANEL} contexts");
-        for (feature, value) in tile.x.chunks_exact_mut(PANEL).zip(x) {
-            feature[tile.contexts] = value;
-        }
+        let used = tile.pairs > 0 && tile.context[tile.pairs - 1] as usize + 1 == tile.contexts;
+        assert!(tile.contexts == 0 || used, "every context has a pair");
+        write_row(&mut tile.x, tile.contexts, tile.dims.1, x);
         tile.contexts += 1;
     }
 
@@ -154,10 +154,7 @@ impl<F: Real> Tape<F> {
         assert!(tile.contexts > 0, "a pair needs a context first");
         assert!(tile.pairs < tile.capacity, "this tape holds at most {} pairs", tile.capacity);
         let (panel, row) = (tile.pairs / PANEL, tile.pairs % PANEL);
-        let features = tile.z[panel * tile.dims.0 * PANEL..].chunks_exact_mut(PANEL);
-        for (feature, value) in features.zip(theta.into_iter().take(tile.dims.0)) {
-            feature[row] = value;
-        }
+        write_row(&mut tile.z[panel * tile.dims.0 * PANEL..], row, tile.dims.0, theta);
         tile.context[tile.pairs] = tile.contexts as u32 - 1;
         tile.pairs += 1;
     }
@@ -171,6 +168,15 @@ impl<F: Real> Tape<F> {
     pub fn output(&self, i: usize, f: usize) -> F {
         self.tile.z[(i / PANEL * self.tile.dims.0 + f) * PANEL + i % PANEL]
     }
+}
+
+/// Writes one row of a panel; panics unless there are as many values as features.
+fn write_row<F>(panel: &mut [F], row: usize, features: usize, values: impl IntoIterator<Item = F>) {
+    let mut values = values.into_iter();
+    for feature in panel.chunks_exact_mut(PANEL).take(features) {
+        feature[row] = values.next().expect("a value for each feature");
+    }
+    assert!(values.next().is_none(), "no more values than features");
 }
 
 impl<F: Real> Tile<F> {

@@ -100,7 +100,7 @@ pub const fn transpose_size(rows: usize, inputs: usize) -> usize {
     whole_lanes(rows) * inputs.next_multiple_of(LANE)
 }
 
-/// Which context each row of a panel belongs to; contexts never decrease along the rows.
+/// Which context each row of a panel belongs to; contexts rise by 0 or 1 from row to row.
 #[derive(Clone, Copy, Debug)]
 pub struct ContextRows<'a> {
     /// Context of each row, below [`PANEL`]; its length is the number of rows in use.
@@ -217,10 +217,10 @@ pub struct AdamStep {
     pub coupled_decay: f64,
     /// The weights are multiplied by this first (decoupled decay).
     pub shrink: f64,
-    /// Decay of the first moment.
-    pub beta1: f64,
-    /// Decay of the second moment.
-    pub beta2: f64,
+    /// β₁, the decay of the first moment, and 1 − β₁, which f32 would round.
+    pub beta1: [f64; 2],
+    /// β₂ and 1 − β₂ of the second moment.
+    pub beta2: [f64; 2],
     /// Learning rate over (1 − β₁ᵗ).
     pub rate: f64,
     /// 1 over (1 − β₂ᵗ).
@@ -232,16 +232,44 @@ pub struct AdamStep {
 impl<F> Weights<'_, F> {
     /// Panics unless the matrix lies inside its data.
     pub fn check(&self) {
-        let end = match self.outputs {
-            0 => 0,
-            n => (n - 1) * self.stride + self.inputs,
-        };
-        assert!(self.inputs <= self.stride && end <= self.data.len());
+        check_matrix(self.data, self.outputs, self.inputs, self.stride);
     }
+}
+
+/// Panics unless `data` holds `outputs` rows of `inputs` numbers, `stride` apart.
+pub(super) fn check_matrix<F>(data: &[F], outputs: usize, inputs: usize, stride: usize) {
+    let last_row = outputs.saturating_sub(1).checked_mul(stride);
+    let end = last_row.and_then(|start| start.checked_add(inputs));
+    let fits = end.is_some_and(|end| end <= data.len());
+    assert!(outputs == 0 || inputs <= stride && fits, "the matrix lies inside its data");
 }
 
 /// Panics unless `panel` holds `features` features of `rows` whole-lane rows.
 pub fn check_panel<F>(panel: &[F], features: usize, rows: usize) {
-    assert!(rows <= PANEL && rows.is_multiple_of(LANE));
-    assert!(panel.len() >= features * PANEL);
+    assert!(rows <= PANEL && rows.is_multiple_of(LANE), "whole lanes of rows, at most a panel");
+    check_size(panel, features, PANEL);
+}
+
+/// Panics unless `data` holds `count` times `size` numbers; the product cannot overflow unnoticed.
+pub(super) fn check_size<F>(data: &[F], count: usize, size: usize) {
+    let fits = count.checked_mul(size).is_some_and(|needed| needed <= data.len());
+    assert!(fits, "the buffer is large enough");
+}
+
+impl SplineShape {
+    /// Panics unless `logits` holds a panel of splines of this shape.
+    pub(super) fn check<F>(&self, logits: &[F], rows: usize) {
+        assert!((2..=1 << 16).contains(&self.bins), "a spline has at least two bins");
+        check_panel(logits, self.logits(), rows);
+    }
+}
+
+impl ContextRows<'_> {
+    /// Panics unless contexts rise by at most one from row to row, below [`PANEL`]: then those of a
+    /// vector of rows lie in a window as wide as the vector.
+    pub(super) fn check(&self) {
+        let mut steps = self.context.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
+        assert!(steps.all(|step| step <= 1), "contexts rise by 0 or 1 from row to row");
+        assert!(self.context.iter().all(|&c| (c as usize) < PANEL), "contexts fit a panel");
+    }
 }

@@ -66,9 +66,19 @@ impl<S: Send + Sync + 'static> Team<S> {
             inner.busy.store(self.helpers.len(), Ordering::Relaxed);
             inner.begin();
         }
+        let waiting = WaitForHelpers(&inner.busy);
         (self.work)(&inner.state, 0, stage);
-        patiently(|| inner.busy.load(Ordering::Acquire) == 0, std::thread::yield_now);
+        drop(waiting);
         assert!(!inner.failed.load(Ordering::Relaxed), "a thread of the team panicked");
+    }
+}
+
+/// Waits until no helper is busy, also when the caller's own work panics.
+struct WaitForHelpers<'a>(&'a AtomicUsize);
+
+impl Drop for WaitForHelpers<'_> {
+    fn drop(&mut self) {
+        patiently(|| self.0.load(Ordering::Acquire) == 0, std::thread::yield_now);
     }
 }
 
@@ -152,6 +162,22 @@ mod tests {
             }
         }
         assert!(team.state().iter().all(|c| c.load(Ordering::Relaxed) == 5050));
+    }
+
+    #[test]
+    fn a_panic_of_the_caller_leaves_the_team_usable() {
+        let done = AtomicUsize::new(0);
+        let team = Team::new(3, done, |done, member, stage| {
+            std::thread::sleep(std::time::Duration::from_millis(member as u64));
+            assert!(member > 0 || stage > 0, "the caller's own work fails in stage 0");
+            done.fetch_add(1, Ordering::Relaxed);
+        })
+        .unwrap();
+        let failing = std::panic::AssertUnwindSafe(|| team.run(0));
+        assert!(std::panic::catch_unwind(failing).is_err());
+        assert_eq!(team.state().load(Ordering::Relaxed), 2, "the helpers were waited for");
+        team.run(1);
+        assert_eq!(team.state().load(Ordering::Relaxed), 5);
     }
 
     #[test]

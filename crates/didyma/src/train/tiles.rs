@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Pairs of one tile, at most.
-pub(super) const TILE: usize = 256;
+pub(super) const TILE: usize = 192;
 /// Chunks of a step: enough for 16 threads, few enough that their gradients are added up quickly.
 pub(super) const CHUNKS: usize = 16;
 /// What a tile costs beside its rows, in rows: its weights pass through the cache once more.
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn every_group_is_in_exactly_one_tile_and_every_tile_in_one_chunk() {
         for sizes in
-            [vec![1; 300], vec![33; 100], vec![32; 100], vec![500, 1, 128, 257, 7], vec![1]]
+            [vec![1; 300], vec![33; 100], vec![32; 100], vec![500, 1, 128, 193, 7], vec![1]]
         {
             let Tiles { tiles, chunks, order, .. } = cut(&sizes);
             let mut pairs = vec![0; sizes.len()];

@@ -126,21 +126,13 @@ fn sigmoid<F: Real>(panel: &mut [F], rows: usize) {
 
 fn adam<F: Real>(job: AdamJob<'_, F>) {
     let AdamJob { weights, gradient, m, v, step } = job;
-    let [scale, decay, shrink, beta1, beta2, rate, v_scale, epsilon] = [
-        step.gradient_scale,
-        step.coupled_decay,
-        step.shrink,
-        step.beta1,
-        step.beta2,
-        step.rate,
-        step.v_scale,
-        step.epsilon,
-    ]
-    .map(F::of);
+    let ([beta1, rest1], [beta2, rest2]) = (step.beta1.map(F::of), step.beta2.map(F::of));
+    let [scale, decay, shrink] = [step.gradient_scale, step.coupled_decay, step.shrink].map(F::of);
+    let [rate, v_scale, epsilon] = [step.rate, step.v_scale, step.epsilon].map(F::of);
     for (((w, &g), m), v) in weights.iter_mut().zip(gradient).zip(m).zip(v) {
         let g = g * scale + decay * *w;
-        *m = beta1 * *m + (F::one() - beta1) * g;
-        *v = beta2 * *v + (F::one() - beta2) * g * g;
+        *m = beta1 * *m + rest1 * g;
+        *v = beta2 * *v + rest2 * g * g;
         *w = shrink * *w - rate * *m / ((*v * v_scale).sqrt() + epsilon);
     }
 }

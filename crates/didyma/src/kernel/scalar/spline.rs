@@ -38,6 +38,7 @@ enum Side {
 
 fn each_row<F: Real>(job: SplineJob<'_, F>, side: Side, map: impl Fn(&Bin<F>, F) -> (F, F)) {
     let SplineJob { shape, rows, logits, value, log_det } = job;
+    shape.check(logits, rows);
     let bound = F::of(shape.bound);
     for r in 0..rows {
         softmax(&mut logits[r..], shape);
@@ -156,6 +157,7 @@ impl<F: Real> Point<F> {
 
 pub fn gradient<F: Real>(job: SplineGradientJob<'_, F>) {
     let SplineGradientJob { shape, rows, logits, input, d_value, d_log_det } = job;
+    shape.check(logits, rows);
     let bound = F::of(shape.bound);
     for r in 0..rows {
         let saved = &mut logits[r..];

@@ -234,7 +234,8 @@ unsafe fn block<S: Simd, E: Ends<S>, const O: usize, const V: usize>(
                 *sum = ends.start(s, first + o, (first + o) * PANEL + row + v * S::LANES);
             }
         }
-        let (mut w, mut x) = (w.add(first * by_output), x.add(row));
+        // Without inputs neither is read, and there may be nothing there.
+        let (mut w, mut x) = (w.wrapping_add(first * by_output), x.wrapping_add(row));
         for _ in 0..inputs {
             let mut xs = [s.splat(0.0); V];
             for (v, xs) in xs.iter_mut().enumerate() {

@@ -19,7 +19,7 @@ unsafe fn window<S: Simd>(s: S, rows: &ContextRows, row: usize) -> (usize, S::I)
 #[inline(always)]
 fn check<S: Simd>(rows: &ContextRows, panels: &[&[f32]]) {
     assert!(rows.context.len().is_multiple_of(S::LANES));
-    assert!(rows.context.iter().all(|&c| (c as usize) < PANEL));
+    rows.check();
     for panel in panels {
         check_panel(panel, rows.features, rows.context.len());
     }

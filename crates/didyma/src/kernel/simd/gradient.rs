@@ -5,6 +5,7 @@
 //! the bias would fill a vector badly: they are summed over lanes instead.
 
 use super::Simd;
+use crate::kernel::jobs::{check_matrix, check_size};
 use crate::kernel::{PANEL, WeightGradientJob, whole_lanes};
 
 /// Up to this many leftover columns are summed over lanes rather than padded to a vector.
@@ -48,11 +49,11 @@ pub(super) fn weight_gradient<S: Simd>(s: S, job: WeightGradientJob<'_, f32>) {
     let (panels, whole) = (rows.div_ceil(PANEL), whole_lanes(rows));
     let leftover = inputs % S::LANES;
     let width = if leftover <= LEFTOVER { inputs - leftover } else { inputs - leftover + S::LANES };
-    assert!(inputs <= stride);
-    assert!(job.d_output.len() >= panels * outputs * PANEL);
-    assert!(job.input.len() >= panels * inputs * PANEL);
-    assert!(outputs == 0 || job.d_weights.len() >= (outputs - 1) * stride + inputs);
-    assert!(job.scratch.len() >= whole * width);
+    check_size(job.d_output, outputs, panels * PANEL);
+    check_size(job.input, inputs, panels * PANEL);
+    check_size(job.scratch, width, whole);
+    check_matrix(job.d_weights, outputs, inputs, stride);
+    assert!(rows <= job.d_output.len() || outputs == 0, "no more rows than there are");
     let sums = Sums {
         outputs,
         inputs,
@@ -259,7 +260,8 @@ unsafe fn leftover<S: Simd, const EXTRA: usize>(s: S, sums: Sums) {
         unsafe {
             for panel in (0..rows).step_by(PANEL) {
                 let d = d_output.add(Sums::at(panel, first, outputs));
-                let x = input.add(Sums::at(panel, width, inputs));
+                // Without leftover columns there may be nothing at `width`, and nothing is read.
+                let x = input.wrapping_add(Sums::at(panel, width, inputs));
                 for row in (0..(rows - panel).min(PANEL)).step_by(S::LANES) {
                     let mut ds = bias;
                     for (o, ds) in ds.iter_mut().enumerate() {

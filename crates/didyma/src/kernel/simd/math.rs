@@ -81,14 +81,14 @@ pub(super) fn adam<S: Simd>(_: S, job: AdamJob<'_, f32>) {
     let AdamJob { weights, gradient, m, v, step } = job;
     let n = weights.len();
     let (gradient, m, v) = (&gradient[..n], &mut m[..n], &mut v[..n]);
-    let (scale, decay, shrink) =
-        (step.gradient_scale as f32, step.coupled_decay as f32, step.shrink as f32);
-    let (beta1, beta2) = (step.beta1 as f32, step.beta2 as f32);
-    let (rate, v_scale, epsilon) = (step.rate as f32, step.v_scale as f32, step.epsilon as f32);
+    let single = |value: f64| value as f32;
+    let ([beta1, rest1], [beta2, rest2]) = (step.beta1.map(single), step.beta2.map(single));
+    let [scale, decay, shrink] = [step.gradient_scale, step.coupled_decay, step.shrink].map(single);
+    let [rate, v_scale, epsilon] = [step.rate, step.v_scale, step.epsilon].map(single);
     for i in 0..n {
         let g = gradient[i] * scale + decay * weights[i];
-        m[i] = beta1 * m[i] + (1.0 - beta1) * g;
-        v[i] = beta2 * v[i] + (1.0 - beta2) * g * g;
+        m[i] = beta1 * m[i] + rest1 * g;
+        v[i] = beta2 * v[i] + rest2 * g * g;
         weights[i] = shrink * weights[i] - rate * m[i] / ((v[i] * v_scale).sqrt() + epsilon);
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn inverse<S: Simd>(s: S, job: SplineJob<'_, f32>) {
 #[inline(always)]
 fn each_vector<S: Simd, const INVERSE: bool>(s: S, job: SplineJob<'_, f32>) {
     let SplineJob { shape, rows, logits, value, log_det } = job;
-    check_panel(logits, shape.logits(), rows);
+    shape.check(logits, rows);
     check_panel(value, 1, rows);
     check_panel(log_det, 1, rows);
     let bins = shape.bins;
@@ -250,7 +250,7 @@ impl<S: Simd> Bin<S> {
 #[inline(always)]
 pub(super) fn gradient<S: Simd>(s: S, job: SplineGradientJob<'_, f32>) {
     let SplineGradientJob { shape, rows, logits, input, d_value, d_log_det } = job;
-    check_panel(logits, shape.logits(), rows);
+    shape.check(logits, rows);
     check_panel(input, 1, rows);
     check_panel(d_value, 1, rows);
     check_panel(d_log_det, 1, rows);
