@@ -73,3 +73,27 @@ impl Streams {
         ChaCha8Rng::from_seed(key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng;
+
+    #[test]
+    fn every_word_of_the_address_counts() {
+        let first = |seed, purpose, round, index| {
+            Streams::new(seed).stream(purpose, round, index).next_u64()
+        };
+        let streams = [
+            first(1, Purpose::Plan, 2, 3),
+            first(2, Purpose::Plan, 2, 3),
+            first(1, Purpose::Shuffle, 2, 3),
+            first(1, Purpose::Plan, 3, 3),
+            first(1, Purpose::Plan, 2, 4),
+            first(1, Purpose::Plan, 3, 2),
+        ];
+        for (i, a) in streams.iter().enumerate() {
+            assert!(streams[i + 1..].iter().all(|b| a != b));
+        }
+    }
+}

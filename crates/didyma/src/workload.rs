@@ -149,3 +149,67 @@ impl Shape {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Real;
+
+    #[test]
+    fn a_tgrr_plan_has_the_papers_levels_and_weights() {
+        // P(L ≥ 3) = 0.0279 and P(L ≥ 4) = 0.0067 at α = 1.673 (the paper's settings).
+        let tails = [(64, 0.0279), (128, 0.0067)];
+        let plans = SHAPES[0].plans(&Streams::new(5), Method::Tgrr, 400);
+        for (len, tail) in tails {
+            let groups = || plans.iter().flat_map(|plan| plan.groups()).filter(|g| g.len == len);
+            // A binomial count of 40,000 trials: within 4 standard deviations.
+            let (count, expected) = (groups().count() as f64, 40_000.0 * tail);
+            assert!((count - expected).abs() < 4.0 * expected.sqrt(), "{count} {expected}");
+            let weight = |g: &crate::estimator::Group| (g.weight * 100.0 * tail - 1.0).abs() < 0.01;
+            assert!(groups().all(|g| weight(g) && g.term == Term::AntitheticDifference));
+        }
+        let base = plans[0].groups().iter().filter(|g| g.len == 32 && g.weight == 0.01).count();
+        let own = plans[0].groups().iter().filter(|g| g.len == 1 && g.own == 0.01).count();
+        assert_eq!((base, own), (100, 100));
+    }
+
+    #[test]
+    fn flops_are_those_of_the_matrices() {
+        // Lotka-Volterra: per pair and layer 4 · 50² + 58 · 50 + 2 · 50 + 4², three times; per group
+        // 3 · 9 · 50, twice.
+        let flow = SHAPES[1].flow().unwrap();
+        let expected = 2 * 8 * (3 * 13_016 * 3_543 + 2 * 1_350 * 203);
+        assert_eq!(flow.flops(3_543, 203), expected);
+    }
+
+    #[test]
+    fn first_weights_have_the_bounds_of_their_layers() {
+        let flow = SHAPES[1].flow().unwrap();
+        let streams = Streams::new(2);
+        let params: Vec<f64> = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
+        for tensor in flow.tensors() {
+            let values = &params[tensor.range.clone()];
+            let bound = match tensor.name.split('.').nth_back(1).unwrap() {
+                "initial" => 1.0 / 11f64.sqrt(),
+                "context" => 1.0 / 3.0,
+                "first" | "last" => 1.0 / 50f64.sqrt(),
+                "second" => 1e-3,
+                _ if tensor.name.ends_with("diagonal") => {
+                    assert!(values.iter().all(|u| (u.softplus() + 1e-3 - 1.0).abs() < 1e-12));
+                    continue;
+                }
+                _ => {
+                    assert!(values.iter().all(|&v| v == 0.0), "{}", tensor.name);
+                    continue;
+                }
+            };
+            // A uniform variable on ±bound: the mean square is bound² / 3, with a standard error of
+            // bound² √(4/45) / √n; 5 of these for some 60 tensors.
+            let n = values.len() as f64;
+            let mean_square = values.iter().map(|v| v * v).sum::<f64>() / n;
+            let error = 5.0 * bound * bound * (4.0 / 45.0 / n).sqrt();
+            assert!(values.iter().all(|v| v.abs() <= bound), "{}", tensor.name);
+            assert!((mean_square - bound * bound / 3.0).abs() < error, "{}", tensor.name);
+        }
+    }
+}

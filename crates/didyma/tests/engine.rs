@@ -22,12 +22,19 @@ fn plans(count: u64) -> Vec<Plan> {
     plans
 }
 
+/// Two Moons' size, with a log prior that differs from row to row.
+fn data() -> Dataset {
+    let data = SHAPES[0].data(&STREAMS).unwrap();
+    let log_prior: Vec<f64> = (0..data.len()).map(|i| (i as f64).sin()).collect();
+    Dataset::new(data.theta(), data.x(), &log_prior).unwrap()
+}
+
 /// A small flow, so that hundreds of steps take a second.
 fn engine(threads: usize, config: AdamConfig) -> CpuEngine {
     let flow =
         SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap();
     let params = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
-    CpuEngine::new(flow, params, &SHAPES[0].data(&STREAMS).unwrap(), config, threads).unwrap()
+    CpuEngine::new(flow, params, &data(), config, threads).unwrap()
 }
 
 fn params(engine: &CpuEngine, len: usize) -> Vec<f32> {
@@ -60,7 +67,7 @@ fn same_bytes_for_any_number_of_threads() {
 /// of Adam on the gradient in f64.
 #[test]
 fn loss_and_step_are_those_of_the_formula() {
-    let data = SHAPES[0].data(&STREAMS).unwrap();
+    let data = data();
     let config = FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) };
     let flow = SplineFlow::new(config).unwrap();
     let params32: Vec<f32> = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
@@ -113,7 +120,10 @@ fn group_gradient(
     flow.forward(params, tape);
     let log_q = tape.log_q().to_vec();
     let mut weights = vec![0.0; log_q.len()];
-    let loss = reduce(group, log_q[0], &log_q, &mut weights); // the log prior of the data is 0
+    let log_prior = |atom: &u32| data.log_prior()[*atom as usize];
+    let atoms = plan.atoms(group).iter().map(log_prior);
+    let log_g: Vec<f64> = log_q.iter().zip(atoms).map(|(q, p)| q - p).collect();
+    let loss = reduce(group, log_q[0], &log_g, &mut weights);
     flow.backward(params, tape, &weights, Gradient { sum, accumulate: true });
     loss
 }

@@ -129,21 +129,20 @@ impl SplineFlow {
         params
     }
 
-    /// Floating-point operations of one training step (forward and backward) on this many pairs in
-    /// this many groups: 2 per multiply-add of the matrix products, 3 products per matrix.
+    /// Floating-point operations of the matrix products of one training step on this many pairs in
+    /// this many groups: 2 per multiply-add; 3 products per matrix (forward, and the gradients of
+    /// input and weights), 2 for those that read x, which needs no gradient.
     pub fn flops(&self, pairs: usize, groups: usize) -> u64 {
-        let mut per_pair = 0;
-        let mut per_group = 0;
+        let (mut per_pair, mut per_group) = (0, 0);
         for layer in &self.layout.layers {
-            let units = layer.initial.outputs;
+            let (units, known) = (layer.initial.outputs, layer.identity.len());
             let hidden = layer.blocks.len() * 2 * units * units + units * layer.last.outputs;
-            let known = layer.identity.len() * units;
-            let by_x = (layer.initial.inputs - layer.identity.len()) * units;
-            per_group += by_x + layer.blocks.len() * self.config.x_dim * units;
-            per_pair += layer.linear.dim * layer.linear.dim;
-            *if layer.identity.is_empty() { &mut per_group } else { &mut per_pair } +=
-                known + hidden;
+            let from_x = (1 + layer.blocks.len()) * self.config.x_dim * units;
+            per_group += 2 * from_x;
+            per_pair += 3 * layer.linear.dim * layer.linear.dim;
+            let conditioner = if known == 0 { &mut per_group } else { &mut per_pair };
+            *conditioner += 3 * (known * units + hidden);
         }
-        (2 * 3 * (per_pair * pairs + per_group * groups)) as u64
+        2 * (per_pair * pairs + per_group * groups) as u64
     }
 }

@@ -72,3 +72,71 @@ impl AdamConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{AdamJob, Kernels, Real};
+
+    /// The textbook's loop in f64, as PyTorch's `Adam` and `AdamW` document it.
+    fn reference(config: &AdamConfig, rate: f64, gradients: &[[f64; 3]]) -> [f64; 3] {
+        let (mut w, mut m, mut v) = ([0.5, -1.0, 2.0], [0.0; 3], [0.0; 3]);
+        for (t, g) in (1..).zip(gradients) {
+            let norm = g.iter().map(|g| g * g).sum::<f64>().sqrt();
+            let clip = (config.clip / (norm + 1e-6)).min(1.0);
+            for i in 0..3 {
+                let mut g = g[i] * clip;
+                match config.decay {
+                    Decay::Coupled(decay) => g += decay * w[i],
+                    Decay::Decoupled(decay) => w[i] -= rate * decay * w[i],
+                }
+                m[i] = config.beta1 * m[i] + (1.0 - config.beta1) * g;
+                v[i] = config.beta2 * v[i] + (1.0 - config.beta2) * g * g;
+                let (m_hat, v_hat) =
+                    (m[i] / (1.0 - config.beta1.powi(t)), v[i] / (1.0 - config.beta2.powi(t)));
+                w[i] -= rate * m_hat / (v_hat.sqrt() + config.epsilon);
+            }
+        }
+        w
+    }
+
+    fn found<F: Real>(
+        kernels: &Kernels<F>,
+        config: &AdamConfig,
+        rate: f64,
+        gs: &[[f64; 3]],
+    ) -> [f64; 3] {
+        let (mut w, mut m, mut v) = ([0.5, -1.0, 2.0].map(F::of), [F::zero(); 3], [F::zero(); 3]);
+        for (t, g) in (1..).zip(gs) {
+            let norm = g.iter().map(|g| g * g).sum::<f64>().sqrt();
+            let step = config.numbers(t, rate, norm);
+            let (weights, gradient) = (&mut w[..], &g.map(F::of)[..]);
+            (kernels.adam)(AdamJob { weights, gradient, m: &mut m, v: &mut v, step });
+        }
+        w.map(F::f64)
+    }
+
+    #[test]
+    fn five_steps_are_those_of_the_textbook() {
+        // The last parameter has a gradient so small that ε matters.
+        let gradients = [1.0, -0.4, 7.0, 0.2, -3.0].map(|g| [g, 1.0 - g, 1e-8 * g]);
+        for decay in [Decay::Coupled(0.0), Decay::Coupled(0.1), Decay::Decoupled(0.3)] {
+            for clip in [0.9, f64::INFINITY] {
+                let config = AdamConfig { decay, clip, epsilon: 1e-7, ..AdamConfig::default() };
+                let expected = reference(&config, 0.01, &gradients);
+                for (found, expected) in
+                    found(Kernels::<f64>::scalar(), &config, 0.01, &gradients).iter().zip(expected)
+                {
+                    assert!((found - expected).abs() < 1e-14, "{config:?}: {found} {expected}");
+                }
+                for kernels in Kernels::<f32>::available() {
+                    let found = found(kernels, &config, 0.01, &gradients);
+                    for (found, expected) in found.iter().zip(expected) {
+                        // Five roundings of a weight of size 2, and 1e-6 of five moves of 0.01.
+                        assert!((found - expected).abs() < 5.0 * 2.4e-7, "{found} {expected}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -112,7 +112,11 @@ fn spline_inverses() {
         spline.x = Numbers::new(x);
         let nearby = [-delta, 0.0, delta].map(|shift| spline.exact(shift));
         for i in 0..PANEL {
-            within("y", y[i], [0, 1, 2].map(|n: usize| nearby[n][0][i]), delta)?;
+            let at = |column: usize| [0, 1, 2].map(|n: usize| nearby[n][column][i]);
+            within("y", y[i], at(0), delta)?;
+            if (f64::from(y[i]).abs() - spline.shape.bound).abs() > delta {
+                within("log_det", log_det[i], at(1), 64.0 * EPSILON * (1.0 + at(1)[1].abs()))?;
+            }
         }
         Ok(())
     });

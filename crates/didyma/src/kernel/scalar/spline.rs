@@ -124,27 +124,23 @@ impl<F: Real> Bin<F> {
         }
     }
 
-    /// The ξ at which the spline has risen by `rise` above its left knot.
+    /// The ξ at which the spline has risen by `rise`, the share t of h, above its left knot.
     ///
-    /// It is the root of a ξ² + b ξ + c with c ≤ 0 ≤ a + b + c. Written as 2c / (−b − √(b² − 4ac))
-    /// it does not cancel where b ≥ 0; where b < 0 the other form, (−b + √…) / 2a, does not. The
-    /// discriminant itself can still cancel in a nearly flat bin: two Newton steps on n / D, which
-    /// has no such difference, remove what that leaves.
+    /// It is the root in \[0, 1\] of (s − b) ξ² + b ξ − s t with b = δ₀ − t (δ₀ + δ₁ − 2s). The
+    /// discriminant b² + 4 (s − b) s t equals (b − 2 s t)² + 4 s² t (1 − t), a sum of squares. Written
+    /// as 2 s t / (b + √…) the root does not cancel where b ≥ 0; where b < 0, (√… − b) / 2 (s − b)
+    /// does not. So it is right to rounding, however flat or steep the bin.
     fn solve(&self, rise: F) -> F {
-        let (two, four, s) = (F::of(2.0), F::of(4.0), self.h / self.w);
+        let (one, two, s) = (F::one(), F::of(2.0), self.h / self.w);
         let t = rise.max(F::zero()).min(self.h) / self.h;
-        let bend = self.d0 + self.d1 - two * s;
-        let a = s - self.d0 + t * bend;
-        let b = self.d0 - t * bend;
-        let c = -s * t;
-        let root = (b * b - four * a * c).max(F::zero()).sqrt();
-        let mut xi = if b >= F::zero() { two * c / (-b - root) } else { (root - b) / (two * a) };
-        for _ in 0..2 {
-            xi = if xi > F::zero() { xi.min(F::one()) } else { F::zero() };
-            let Point { n, d, e } = self.at(xi);
-            xi -= (n - t * d) * d / (s * e);
-        }
-        xi.max(F::zero()).min(F::one())
+        let b = self.d0 - t * (self.d0 + self.d1 - two * s);
+        let (off, twice) = (b - two * s * t, two * s);
+        let root = (off * off + twice * twice * t * (one - t)).sqrt();
+        let xi = match b >= F::zero() {
+            true => two * s * t / (b + root).max(F::min_positive_value()),
+            false => (root - b) / (two * (s - b)),
+        };
+        xi.max(F::zero()).min(one)
     }
 }
 

@@ -46,6 +46,7 @@ impl Sums {
 #[inline(always)]
 pub(super) fn weight_gradient<S: Simd>(s: S, job: WeightGradientJob<'_, f32>) {
     let WeightGradientJob { outputs, inputs, rows, stride, .. } = job;
+    assert!(rows <= u32::MAX as usize, "the number of rows can be rounded up");
     let (panels, whole) = (rows.div_ceil(PANEL), whole_lanes(rows));
     let leftover = inputs % S::LANES;
     let width = if leftover <= LEFTOVER { inputs - leftover } else { inputs - leftover + S::LANES };
@@ -53,7 +54,6 @@ pub(super) fn weight_gradient<S: Simd>(s: S, job: WeightGradientJob<'_, f32>) {
     check_size(job.input, inputs, panels * PANEL);
     check_size(job.scratch, width, whole);
     check_matrix(job.d_weights, outputs, inputs, stride);
-    assert!(rows <= job.d_output.len() || outputs == 0, "no more rows than there are");
     let sums = Sums {
         outputs,
         inputs,

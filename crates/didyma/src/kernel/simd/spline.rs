@@ -223,26 +223,18 @@ impl<S: Simd> Bin<S> {
 
     #[inline(always)]
     fn inverse(&self, s: S, y: S::V) -> (S::V, S::V) {
-        let (zero, two) = (s.splat(0.0), s.splat(2.0));
+        let (zero, one, two) = (s.splat(0.0), s.splat(1.0), s.splat(2.0));
         let slope = s.div(self.h, self.w);
+        let twice = s.mul(two, slope);
         let t = Self::clamp(s, s.div(s.sub(y, self.y), self.h));
-        let bend = s.sub(s.add(self.d0, self.d1), s.mul(two, slope));
+        let bend = s.sub(s.add(self.d0, self.d1), twice);
         let b = s.sub(self.d0, s.mul(t, bend));
-        let a = s.sub(slope, b);
-        let c = s.sub(zero, s.mul(slope, t));
-        let square = s.sub(s.mul(b, b), s.mul(s.splat(4.0), s.mul(a, c)));
-        let root = s.sqrt(s.max(square, zero));
-        let falling = s.div(s.mul(two, c), s.sub(s.sub(zero, b), root));
-        let rising = s.div(s.sub(root, b), s.mul(two, a));
-        let mut xi = s.select(s.gt(zero, b), rising, falling);
-        for _ in 0..2 {
-            // A NaN (0 / 0 at the left knot) becomes 0: max returns its second operand then.
-            xi = Self::clamp(s, xi);
-            let point = self.at(s, slope, xi);
-            let miss = s.mul(s.sub(point.n, s.mul(t, point.d)), point.d);
-            xi = s.sub(xi, s.div(miss, s.mul(slope, point.e)));
-        }
-        xi = Self::clamp(s, xi);
+        let off = s.sub(b, s.mul(twice, t));
+        let spread = s.mul(s.mul(twice, twice), s.mul(t, s.sub(one, t)));
+        let root = s.sqrt(s.fma(off, off, spread));
+        let rising = s.div(s.sub(root, b), s.mul(two, s.sub(slope, b)));
+        let falling = s.div(s.mul(twice, t), s.max(s.add(b, root), s.splat(f32::MIN_POSITIVE)));
+        let xi = Self::clamp(s, s.select(s.gt(zero, b), rising, falling));
         (s.fma(self.w, xi, self.x), Self::derivative(s, slope, &self.at(s, slope, xi)))
     }
 }
