@@ -22,9 +22,8 @@ fn products(c: &mut Criterion) {
     let (rows, mut output, mut scratch) = (PANEL, panel(UNITS), panel(64));
     group.bench_function("forward", |b| {
         b.iter(|| {
-            let (start, finish) = (Start::Bias(&w[..UNITS]), Finish::Relu);
-            let output = &mut output;
-            (k.affine)(AffineJob { weights, start, finish, rows, input: &input, output });
+            let (mode, output) = (Mode::Relu(&w[..UNITS]), &mut output);
+            (k.affine)(AffineJob { weights, mode, rows, input: &input, output });
         });
     });
     group.bench_function("input gradient", |b| {

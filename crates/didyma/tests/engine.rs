@@ -18,6 +18,7 @@ fn plans(count: u64) -> Vec<Plan> {
     for plan in &mut plans {
         plan.push(5, 0.3, 0.2, Term::LogMeanExp, (0..45).map(|i| 7 * i));
         plan.push(9, 0.1, 0.4, Term::AntitheticDifference, (0..700).map(|i| 11 * i));
+        plan.push(11, 0.0, 0.4, Term::LogMeanExp, (0..300).map(|i| 13 * i));
     }
     plans
 }

@@ -1,4 +1,4 @@
-//! The residual network that turns (θ_identity, x) into spline logits, forward and backward.
+//! The residual network that turns (θ_identity, x) into spline logits.
 //!
 //! ```text
 //! h = W₀ [θ_id; x] + b₀
@@ -8,8 +8,8 @@
 //!
 //! W₀'s part for x and the gates σ(C x + c) depend on x alone: they are computed once per context.
 
-use super::layout::{Dense, Gradient, Layer};
-use super::tape::{LayerTape, Scratch};
+use super::layout::{Dense, Layer};
+use super::tape::{BlockTape, LayerTape, Scratch};
 use crate::kernel::*;
 
 /// Context number of each row when every row is a context of its own.
@@ -38,15 +38,15 @@ impl<'a> RowSet<'a> {
         Self { context: &EACH_ITS_OWN[..whole_lanes(contexts)], contexts }
     }
 
-    fn context_lanes(&self) -> usize {
+    pub(super) fn context_lanes(&self) -> usize {
         whole_lanes(self.contexts)
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.context.len()
     }
 
-    fn panels(self) -> impl Iterator<Item = (usize, &'a [u32])> {
+    pub(super) fn panels(self) -> impl Iterator<Item = (usize, &'a [u32])> {
         self.context.chunks(PANEL).enumerate()
     }
 }
@@ -61,20 +61,6 @@ pub(super) fn panel_mut<F>(buffer: &mut [F], p: usize, features: usize) -> &mut 
     &mut buffer[p * features * PANEL..][..features * PANEL]
 }
 
-/// Zeroes the first rows of every feature.
-fn clear_rows<F: Real>(panel: &mut [F], rows: usize) {
-    panel.chunks_exact_mut(PANEL).for_each(|feature| feature[..rows].fill(F::zero()));
-}
-
-/// From the gradient of σ(a) to that of a: σ' = σ (1 − σ).
-fn sigmoid_gradient<F: Real>(d: &mut [F], sigmoid: &[F], rows: usize) {
-    for (d, sigmoid) in d.chunks_exact_mut(PANEL).zip(sigmoid.chunks_exact(PANEL)) {
-        for (d, &g) in d[..rows].iter_mut().zip(sigmoid) {
-            *d *= g * (F::one() - g);
-        }
-    }
-}
-
 /// A conditioner at work: its shape, parameters and kernels.
 #[derive(Clone, Copy)]
 pub(super) struct Conditioner<'a, F: Real> {
@@ -84,11 +70,11 @@ pub(super) struct Conditioner<'a, F: Real> {
 }
 
 impl<F: Real> Conditioner<'_, F> {
-    fn units(&self) -> usize {
+    pub(super) fn units(&self) -> usize {
         self.layer.initial.outputs
     }
 
-    fn known(&self) -> usize {
+    pub(super) fn known(&self) -> usize {
         self.layer.identity.len()
     }
 
@@ -118,8 +104,7 @@ impl<F: Real> Conditioner<'_, F> {
         let context_map = |dense: &Dense, columns, output: &mut [F]| {
             (k.affine)(AffineJob {
                 weights: dense.columns(params, columns),
-                start: Start::Bias(dense.bias(params)),
-                finish: Finish::Plain,
+                mode: Mode::Plain(dense.bias(params)),
                 rows: contexts,
                 input: x,
                 output,
@@ -132,6 +117,7 @@ impl<F: Real> Conditioner<'_, F> {
         }
     }
 
+    /// One panel of rows through the network; h, the residual stream, lives in `scratch.hidden`.
     fn panel_forward(
         &self,
         p: usize,
@@ -140,202 +126,65 @@ impl<F: Real> Conditioner<'_, F> {
         scratch: &mut Scratch<F>,
     ) {
         let Self { layer, params, kernels: k } = *self;
-        let units = self.units();
-        let by_context = ContextRows { context, features: units };
-        let rows = context.len();
+        let by_context = ContextRows { context, features: self.units() };
         let hidden = &mut scratch.hidden;
-        let first_output = match tape.blocks.first_mut() {
-            Some(block) => panel_mut(&mut block.rectified, p, units),
-            None => panel_mut(&mut tape.hidden, p, units),
-        };
         (k.expand)(&by_context, &scratch.from_context, hidden);
+        let first_output = match tape.blocks.first_mut() {
+            Some(block) => &mut block.rectified,
+            None => &mut tape.hidden,
+        };
         (k.affine)(AffineJob {
             weights: layer.initial.columns(params, 0..self.known()),
-            start: Start::Output(first_output),
-            finish: Finish::Plain,
-            rows,
+            mode: Mode::Add(panel_mut(first_output, p, self.units())),
+            rows: context.len(),
             input: panel(&tape.identity, p, self.known()),
             output: hidden,
         });
         if layer.blocks.is_empty() {
-            panel_mut(&mut tape.hidden, p, units).copy_from_slice(hidden);
+            panel_mut(&mut tape.hidden, p, self.units()).copy_from_slice(hidden);
         }
-        for (b, block) in layer.blocks.iter().enumerate() {
-            let (now, after) = tape.blocks[b..].split_at_mut(1);
-            let now = &mut now[0];
-            (k.affine)(AffineJob {
-                weights: block.first.weights(params),
-                start: Start::Bias(block.first.bias(params)),
-                finish: Finish::Relu,
-                rows,
-                input: panel(&now.rectified, p, units),
-                output: panel_mut(&mut now.inner, p, units),
-            });
-            (k.affine)(AffineJob {
-                weights: block.second.weights(params),
-                start: Start::Bias(block.second.bias(params)),
-                finish: Finish::Plain,
-                rows,
-                input: panel(&now.inner, p, units),
-                output: panel_mut(&mut now.value, p, units),
-            });
-            let (output, relu) = match after.first_mut() {
-                Some(next) => (&mut next.rectified, true),
-                None => (&mut tape.hidden, false),
-            };
-            (k.gate)(GateJob {
-                rows: by_context,
-                gate: &tape.gates[b],
-                value: panel(&now.value, p, units),
-                hidden,
-                output: panel_mut(output, p, units),
-                relu,
-            });
+        for b in 0..layer.blocks.len() {
+            self.block_forward(p, b, by_context, tape, hidden);
         }
-        (k.affine)(AffineJob {
-            weights: layer.last.weights(params),
-            start: Start::Bias(layer.last.bias(params)),
-            finish: Finish::Plain,
-            rows,
-            input: panel(&tape.hidden, p, units),
-            output: panel_mut(&mut tape.logits, p, layer.last.outputs),
-        });
+        let input = panel(&tape.hidden, p, self.units());
+        let output = panel_mut(&mut tape.logits, p, layer.last.outputs);
+        self.dense(&layer.last, Mode::Plain, context.len(), input, output);
     }
 
-    /// Given the gradient of the logits in `tape.logits`: writes the gradient of the
-    /// parameters and leaves that of h, before it met θ_id, in `scratch.d_hidden`.
-    pub fn backward(
+    /// h += gate ⊙ second(relu(first(relu h))).
+    fn block_forward(
         &self,
-        rows: RowSet,
-        x: &[F],
+        p: usize,
+        b: usize,
+        rows: ContextRows,
         tape: &mut LayerTape<F>,
-        scratch: &mut Scratch<F>,
-        gradient: &mut Gradient<F>,
+        hidden: &mut [F],
     ) {
-        let Self { layer, params, kernels: k } = *self;
-        let units = self.units();
-        let LayerTape { identity, gates, blocks, hidden, logits, .. } = tape;
-        let Scratch { d_hidden, d_value, d_inner, d_gate, transposed, .. } = scratch;
-
-        self.weight_gradient(&layer.last, rows.len(), logits, hidden, transposed, gradient);
-        for (p, context) in rows.panels() {
-            (k.affine_input_gradient)(InputGradientJob {
-                weights: layer.last.weights(params),
-                mask: None,
-                accumulate: false,
-                rows: context.len(),
-                d_output: panel(logits, p, layer.last.outputs),
-                d_input: panel_mut(d_hidden, p, units),
-            });
-        }
-        for ((block, saved), gate) in layer.blocks.iter().zip(blocks).zip(gates).rev() {
-            clear_rows(d_gate, rows.context_lanes());
-            for (p, context) in rows.panels() {
-                (k.gate_gradient)(GateGradientJob {
-                    rows: ContextRows { context, features: units },
-                    gate,
-                    value: panel(&saved.value, p, units),
-                    d_hidden: panel(d_hidden, p, units),
-                    d_value: panel_mut(d_value, p, units),
-                    d_gate,
-                });
-                (k.affine_input_gradient)(InputGradientJob {
-                    weights: block.second.weights(params),
-                    mask: Some(panel(&saved.inner, p, units)),
-                    accumulate: false,
-                    rows: context.len(),
-                    d_output: panel(d_value, p, units),
-                    d_input: panel_mut(d_inner, p, units),
-                });
-                (k.affine_input_gradient)(InputGradientJob {
-                    weights: block.first.weights(params),
-                    mask: Some(panel(&saved.rectified, p, units)),
-                    accumulate: true,
-                    rows: context.len(),
-                    d_output: panel(d_inner, p, units),
-                    d_input: panel_mut(d_hidden, p, units),
-                });
-            }
-            let (second, first) = (&block.second, &block.first);
-            self.weight_gradient(second, rows.len(), d_value, &saved.inner, transposed, gradient);
-            self.weight_gradient(
-                first,
-                rows.len(),
-                d_inner,
-                &saved.rectified,
-                transposed,
-                gradient,
-            );
-            sigmoid_gradient(d_gate, gate, rows.contexts);
-            self.weight_gradient(&block.context, rows.contexts, d_gate, x, transposed, gradient);
-        }
-        self.initial_gradient(rows, identity, x, scratch, gradient);
+        let (units, block) = (self.units(), &self.layer.blocks[b]);
+        let (now, after) = tape.blocks[b..].split_at_mut(1);
+        let BlockTape { rectified, inner, value } = &mut now[0];
+        let [rectified, inner, value] =
+            [rectified, inner, value].map(|buffer| panel_mut(buffer, p, units));
+        self.dense(&block.first, Mode::Relu, rows.context.len(), rectified, inner);
+        self.dense(&block.second, Mode::Plain, rows.context.len(), inner, value);
+        let (output, relu) = match after.first_mut() {
+            Some(next) => (&mut next.rectified, true),
+            None => (&mut tape.hidden, false),
+        };
+        let (gate, output) = (&tape.gates[b], panel_mut(output, p, units));
+        (self.kernels.gate)(GateJob { rows, gate, value, hidden, output, relu });
     }
 
-    fn initial_gradient(
-        &self,
-        rows: RowSet,
-        identity: &[F],
-        x: &[F],
-        scratch: &mut Scratch<F>,
-        gradient: &mut Gradient<F>,
-    ) {
-        let (initial, k) = (&self.layer.initial, self.kernels);
-        let Scratch { d_hidden, from_context: d_context, transposed, .. } = scratch;
-        clear_rows(d_context, rows.context_lanes());
-        for (p, context) in rows.panels() {
-            let by_context = ContextRows { context, features: self.units() };
-            (k.collect)(&by_context, panel(d_hidden, p, self.units()), d_context);
-        }
-        let accumulate = gradient.accumulate;
-        let (d_weights, d_bias) = initial.split(gradient.sum);
-        (k.affine_weight_gradient)(WeightGradientJob {
-            outputs: initial.outputs,
-            inputs: self.known(),
-            rows: rows.len(),
-            accumulate,
-            d_output: d_hidden,
-            input: identity,
-            d_weights,
-            stride: initial.inputs,
-            d_bias: None,
-            scratch: transposed,
-        });
-        (k.affine_weight_gradient)(WeightGradientJob {
-            outputs: initial.outputs,
-            inputs: initial.inputs - self.known(),
-            rows: rows.contexts,
-            accumulate,
-            d_output: d_context,
-            input: x,
-            d_weights: &mut d_weights[self.known()..],
-            stride: initial.inputs,
-            d_bias: Some(d_bias),
-            scratch: transposed,
-        });
-    }
-
-    fn weight_gradient(
-        &self,
+    /// One affine map of the network on one panel.
+    fn dense<'a>(
+        &'a self,
         dense: &Dense,
+        mode: impl Fn(&'a [F]) -> Mode<'a, F>,
         rows: usize,
-        d_output: &[F],
-        input: &[F],
-        scratch: &mut [F],
-        gradient: &mut Gradient<F>,
+        input: &'a [F],
+        output: &'a mut [F],
     ) {
-        let (d_weights, d_bias) = dense.split(gradient.sum);
-        (self.kernels.affine_weight_gradient)(WeightGradientJob {
-            outputs: dense.outputs,
-            inputs: dense.inputs,
-            rows,
-            accumulate: gradient.accumulate,
-            d_output,
-            input,
-            d_weights,
-            stride: dense.inputs,
-            d_bias: Some(d_bias),
-            scratch,
-        });
+        let (weights, mode) = (dense.weights(self.params), mode(dense.bias(self.params)));
+        (self.kernels.affine)(AffineJob { weights, mode, rows, input, output });
     }
 }

@@ -14,8 +14,10 @@
 //! Work comes in tiles of pairs (θ, x) that share x in groups: see [`Tape`].
 
 mod conditioner;
+mod conditioner_gradient;
 mod config;
 mod file;
+mod gradient;
 mod layout;
 mod linear;
 mod pass;

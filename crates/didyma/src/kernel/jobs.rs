@@ -17,33 +17,24 @@ pub struct Weights<'a, F> {
     pub stride: usize,
 }
 
-/// What an affine map starts from, and what else it leaves.
+/// What surrounds the product W · input.
 #[derive(Debug)]
-pub enum Start<'a, F> {
-    /// A number per output.
-    Bias(&'a [F]),
-    /// What `output` holds already; this panel receives the result rectified.
-    Output(&'a mut [F]),
+pub enum Mode<'a, F> {
+    /// output = bias + W · input
+    Plain(&'a [F]),
+    /// output = max(bias + W · input, 0)
+    Relu(&'a [F]),
+    /// output = output + W · input, and this panel receives max(output, 0).
+    Add(&'a mut [F]),
 }
 
-/// What becomes of the output of an affine map that starts from a bias.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Finish {
-    /// It is left as it is.
-    Plain,
-    /// It is rectified: max(·, 0).
-    Relu,
-}
-
-/// output = start + W · input.
+/// The product of a matrix and a panel, in one of three modes.
 #[derive(Debug)]
 pub struct AffineJob<'a, F> {
     /// W.
     pub weights: Weights<'a, F>,
-    /// What is added to.
-    pub start: Start<'a, F>,
-    /// What becomes of the output.
-    pub finish: Finish,
+    /// What surrounds the product.
+    pub mode: Mode<'a, F>,
     /// Rows in use.
     pub rows: usize,
     /// `inputs` features.

@@ -46,7 +46,7 @@ pub const fn whole_lanes(rows: usize) -> usize {
 pub struct Kernels<F: 'static> {
     /// What it is called in reports: `scalar`, `portable`, `avx2` or `avx512`.
     pub name: &'static str,
-    /// output = start + W · input, by rows; optionally rectified.
+    /// output = bias + W · input, or added to the output; rectified or not.
     pub affine: fn(AffineJob<'_, F>),
     /// d_input = \[d_input +\] mask ⊙ (Wᵀ · d_output).
     pub affine_input_gradient: fn(InputGradientJob<'_, F>),

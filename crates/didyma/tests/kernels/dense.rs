@@ -41,19 +41,12 @@ fn affine() {
             ) -> (Vec<F>, Vec<F>) {
                 let mut output = before.to_vec();
                 let mut rectified = vec![F::zero(); output.len()];
-                let (start, finish) = match case {
-                    0 => (Start::Bias(bias), Finish::Plain),
-                    1 => (Start::Bias(bias), Finish::Relu),
-                    _ => (Start::Output(&mut rectified), Finish::Plain),
+                let mode = match case {
+                    0 => Mode::Plain(bias),
+                    1 => Mode::Relu(bias),
+                    _ => Mode::Add(&mut rectified),
                 };
-                (k.affine)(AffineJob {
-                    weights: w,
-                    start,
-                    finish,
-                    rows,
-                    input,
-                    output: &mut output,
-                });
+                (k.affine)(AffineJob { weights: w, mode, rows, input, output: &mut output });
                 (output, rectified)
             }
             let weights = |data| Weights { data, outputs, inputs, stride };
@@ -326,4 +319,56 @@ fn adam_and_sums() {
         prop_assert!(sums.iter().zip(&g.double).all(|(s, g)| *s == 0.5 + g));
         Ok(())
     });
+}
+
+/// Whatever a safe caller asks for, a kernel that does not have the memory for it panics.
+#[test]
+fn jobs_that_do_not_fit_are_refused() {
+    let refused = |job: &dyn Fn(&'static Kernels<f32>)| {
+        for kernels in Kernels::available().filter(|k| k.name != "scalar") {
+            let run = std::panic::AssertUnwindSafe(|| job(kernels));
+            assert!(std::panic::catch_unwind(run).is_err(), "{} accepted it", kernels.name);
+        }
+    };
+    let numbers = [0.5f32; 4 * PANEL];
+    let panel = || numbers.to_vec();
+    refused(&|k| {
+        let rows = ContextRows { context: &[0; 16], features: 1 << 58 };
+        (k.expand)(&rows, &[], &mut []);
+    });
+    refused(&|k| {
+        let mut context = [0; 16];
+        context[9..].fill(19); // a context without rows in between
+        let rows = ContextRows { context: &context, features: 1 };
+        (k.expand)(&rows, &numbers, &mut panel());
+    });
+    let matrix = |outputs, inputs, stride| Weights { data: &numbers[..1], outputs, inputs, stride };
+    for weights in [matrix(2, 1, usize::MAX), matrix(2, 2, 1), matrix(1 << 62, 1, 4)] {
+        refused(&|k| {
+            let mode = Mode::Plain(&numbers);
+            let (input, output) = (&numbers[..], &mut panel()[..]);
+            (k.affine)(AffineJob { weights, mode, rows: 16, input, output });
+        });
+    }
+    refused(&|k| {
+        let shape = SplineShape { bins: 1, bound: 3.0, logit_scale: 1.0 };
+        let (logits, value, log_det) = (&mut panel()[..], &mut panel()[..], &mut panel()[..]);
+        (k.spline)(SplineJob { shape, rows: 16, logits, value, log_det });
+    });
+    for rows in [17, usize::MAX] {
+        refused(&|k| {
+            (k.affine_weight_gradient)(WeightGradientJob {
+                outputs: 2,
+                inputs: 2,
+                rows: rows.max(200),
+                accumulate: false,
+                d_output: &numbers,
+                input: &numbers,
+                d_weights: &mut panel(),
+                stride: 2,
+                d_bias: None,
+                scratch: &mut panel(),
+            });
+        });
+    }
 }

@@ -24,22 +24,24 @@ pub(super) const fn table<F: Real>() -> Kernels<F> {
 }
 
 fn affine<F: Real>(job: AffineJob<'_, F>) {
-    let AffineJob { weights: w, mut start, finish, rows, input, output } = job;
+    let AffineJob { weights: w, mut mode, rows, input, output } = job;
     w.check();
     for (o, out) in output.chunks_exact_mut(PANEL).take(w.outputs).enumerate() {
         let out = &mut out[..rows];
-        if let Start::Bias(bias) = start {
+        if let Mode::Plain(bias) | Mode::Relu(bias) = mode {
             out.fill(bias[o]);
         }
         for (k, column) in input.chunks_exact(PANEL).take(w.inputs).enumerate() {
             let weight = w.data[o * w.stride + k];
             out.iter_mut().zip(column).for_each(|(y, &x)| *y += weight * x);
         }
-        if let Start::Output(rectified) = &mut start {
-            let rectified = &mut rectified[o * PANEL..];
-            rectified.iter_mut().zip(&*out).for_each(|(r, y)| *r = y.max(F::zero()));
-        } else if finish == Finish::Relu {
-            out.iter_mut().for_each(|y| *y = y.max(F::zero()));
+        match &mut mode {
+            Mode::Plain(_) => {}
+            Mode::Relu(_) => out.iter_mut().for_each(|y| *y = y.max(F::zero())),
+            Mode::Add(rectified) => {
+                let rectified = &mut rectified[o * PANEL..];
+                rectified.iter_mut().zip(&*out).for_each(|(r, y)| *r = y.max(F::zero()));
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! packed. Forward and backward differ only in the strides of W and in what happens at the end.
 
 use super::Simd;
-use crate::kernel::{AffineJob, Finish, InputGradientJob, PANEL, Start, check_panel};
+use crate::kernel::{AffineJob, InputGradientJob, Mode, PANEL, check_panel};
 
 /// Outputs of one block. 6 × 4 vectors leave 8 of AVX-512's 32 registers, 6 × 2 leave 4 of AVX2's 16.
 const OUTPUTS: usize = 6;
@@ -107,7 +107,7 @@ impl<S: Simd, const MASKED: bool, const ACCUMULATE: bool> Ends<S> for Backward<M
 
 #[inline(always)]
 pub(super) fn forward<S: Simd>(s: S, job: AffineJob<'_, f32>) {
-    let AffineJob { weights: w, start, finish, rows, input, output } = job;
+    let AffineJob { weights: w, mode, rows, input, output } = job;
     w.check();
     check_panel(input, w.inputs, rows);
     check_panel(output, w.outputs, rows);
@@ -121,23 +121,23 @@ pub(super) fn forward<S: Simd>(s: S, job: AffineJob<'_, f32>) {
         rows,
     };
     let output = output.as_mut_ptr();
-    match start {
-        Start::Bias(bias) => {
-            assert!(bias.len() >= w.outputs);
-            let bias = bias.as_ptr();
-            // SAFETY: weights, bias and panels were checked against the shape above.
-            unsafe {
-                match finish {
-                    Finish::Plain => multiply(s, product, Biased::<false> { bias, output }),
-                    Finish::Relu => multiply(s, product, Biased::<true> { bias, output }),
-                }
+    let checked = |bias: &[f32]| {
+        assert!(bias.len() >= w.outputs);
+        bias.as_ptr()
+    };
+    // SAFETY: weights, bias and panels are checked against the shape.
+    unsafe {
+        match mode {
+            Mode::Plain(bias) => {
+                multiply(s, product, Biased::<false> { bias: checked(bias), output });
             }
-        }
-        Start::Output(rectified) => {
-            check_panel(rectified, w.outputs, rows);
-            let rectified = rectified.as_mut_ptr();
-            // SAFETY: as above, and the third panel just now.
-            unsafe { multiply(s, product, Added { output, rectified }) }
+            Mode::Relu(bias) => {
+                multiply(s, product, Biased::<true> { bias: checked(bias), output });
+            }
+            Mode::Add(rectified) => {
+                check_panel(rectified, w.outputs, rows);
+                multiply(s, product, Added { output, rectified: rectified.as_mut_ptr() });
+            }
         }
     }
 }

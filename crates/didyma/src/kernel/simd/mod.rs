@@ -14,6 +14,7 @@ mod gradient;
 mod math;
 mod portable;
 mod spline;
+mod spline_gradient;
 
 use super::*;
 
@@ -109,7 +110,7 @@ macro_rules! table {
         simd::entry!($simd, [$($features)?], sigmoid, simd::math::sigmoid_in_place, panel: &mut [f32], rows: usize);
         simd::entry!($simd, [$($features)?], spline, simd::spline::forward, job: SplineJob<'_, f32>);
         simd::entry!($simd, [$($features)?], spline_inverse, simd::spline::inverse, job: SplineJob<'_, f32>);
-        simd::entry!($simd, [$($features)?], spline_gradient, simd::spline::gradient, job: SplineGradientJob<'_, f32>);
+        simd::entry!($simd, [$($features)?], spline_gradient, simd::spline_gradient::gradient, job: SplineGradientJob<'_, f32>);
         simd::entry!($simd, [$($features)?], adam, simd::math::adam, job: AdamJob<'_, f32>);
         simd::entry!($simd, [$($features)?], add_to, simd::math::add_to, sums: &mut [f64], from: &[f32]);
 
