@@ -268,6 +268,31 @@ fn bad_input_is_refused_with_the_argument_and_the_remedy() {
     }
 }
 
+/// A longer dataset with the same first rows changes nothing for plans on these, moments included.
+#[test]
+fn loading_more_data_keeps_parameters_and_moments() {
+    let (full, plan) = (data(), &plans(1)[0]);
+    let (theta, x) = (full.theta().data(), full.x().data());
+    let mut once = engine(2, AdamConfig::default());
+    let mut again = engine(2, AdamConfig::default());
+    for step in 0..6 {
+        once.step(plan, 1e-3).unwrap();
+        if step == 3 {
+            let longer = |data: &[f32]| [data, &data[..20]].concat();
+            let log_prior = [full.log_prior(), &[0.0; 10]].concat();
+            let (theta, x) = (longer(theta), longer(x));
+            let rows = |name, data| Rows::new(name, data, 2).unwrap();
+            let data = Dataset::new(rows("theta", &theta), rows("x", &x), &log_prior).unwrap();
+            again.load(&data).unwrap();
+        }
+        again.step(plan, 1e-3).unwrap();
+    }
+    assert_eq!(once.evaluate(plan).unwrap(), again.evaluate(plan).unwrap());
+    let mut beyond = Plan::default();
+    beyond.push_own(POOL + 9, 1.0);
+    assert!(again.evaluate(&beyond).is_ok() && once.evaluate(&beyond).is_err());
+}
+
 #[test]
 fn a_step_that_is_not_finite_leaves_the_parameters_alone() {
     let mut engine = engine(2, AdamConfig::default());

@@ -2,7 +2,7 @@
 
 use super::adam::AdamConfig;
 use super::engine::Engine;
-use super::shared::{Job, Shared, Stage, lock, read, write};
+use super::shared::{Data, Job, Shared, Stage, lock, read, write};
 use super::team::Team;
 use super::tiles::TILE;
 use crate::dataset::Dataset;
@@ -53,8 +53,7 @@ impl CpuEngine {
     ) -> Result<Self> {
         config.check()?;
         flow.check_params(&params)?;
-        data.theta().expect_columns(flow.config().theta_dim, "theta_dim of the flow")?;
-        data.x().expect_columns(flow.config().x_dim, "x_dim of the flow")?;
+        check_data(&flow, data)?;
         if !(1..=1024).contains(&threads) {
             return Err(Error::setting("threads", threads, "between 1 and 1024"));
         }
@@ -69,14 +68,14 @@ impl CpuEngine {
     /// Copies the plan, cuts it, and does what split groups need beforehand. Returns their loss.
     fn prepare(&self, plan: &Plan) -> Result<f64> {
         let shared = self.team.state();
-        let rows = shared.log_prior.len();
+        let mut job = write(&shared.job);
+        let rows = job.data.log_prior.len();
         if plan.groups().is_empty() {
             return Err(Error::EmptyPlan);
         }
         if let Some(row) = plan.last_row().filter(|&row| row as usize >= rows) {
             return Err(Error::NoSuchRow { row: row as usize, rows });
         }
-        let mut job = write(&shared.job);
         job.plan.copy_from(plan);
         let Job { plan, tiles, parts, .. } = &mut *job;
         tiles.cut(plan);
@@ -127,7 +126,19 @@ impl CpuEngine {
     }
 }
 
+fn check_data(flow: &SplineFlow, data: &Dataset) -> Result<()> {
+    data.theta().expect_columns(flow.config().theta_dim, "theta_dim of the flow")?;
+    data.x().expect_columns(flow.config().x_dim, "x_dim of the flow")
+}
+
 impl Engine for CpuEngine {
+    fn load(&mut self, data: &Dataset) -> Result<()> {
+        let shared = self.team.state();
+        check_data(&shared.flow, data)?;
+        write(&shared.job).data = Data::new(&shared.flow, data);
+        Ok(())
+    }
+
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
         // Adam moves a weight by about the rate: above 1 it can only destroy them.
         if !(0.0..=1.0).contains(&learning_rate) {

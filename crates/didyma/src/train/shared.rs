@@ -14,11 +14,7 @@ const BLOCK: usize = 1024;
 /// What all threads see. Locks are held for whole stages and never contended.
 #[derive(Debug)]
 pub(super) struct Shared {
-    flow: SplineFlow,
-    /// Scaled, row-major.
-    theta: Vec<f32>,
-    x: Vec<f32>,
-    pub log_prior: Vec<f64>,
+    pub flow: SplineFlow,
     pub params: RwLock<Vec<f32>>,
     pub job: RwLock<Job>,
     members: Vec<Mutex<Member>>,
@@ -27,9 +23,32 @@ pub(super) struct Shared {
     pub next: AtomicUsize,
 }
 
-/// The step at hand.
+/// The dataset as the flow reads it.
+#[derive(Debug, Default)]
+pub(super) struct Data {
+    /// Scaled, row-major.
+    theta: Vec<f32>,
+    x: Vec<f32>,
+    pub log_prior: Vec<f64>,
+}
+
+impl Data {
+    pub fn new(flow: &SplineFlow, data: &Dataset) -> Self {
+        let scaled = |rows: crate::Rows, scaling: &crate::Scaling| {
+            rows.iter().flat_map(|row| scaling.apply::<f32>(row)).collect()
+        };
+        Self {
+            theta: scaled(data.theta(), flow.theta_scaling()),
+            x: scaled(data.x(), flow.x_scaling()),
+            log_prior: data.log_prior().to_vec(),
+        }
+    }
+}
+
+/// The data and the step at hand.
 #[derive(Debug, Default)]
 pub(super) struct Job {
+    pub data: Data,
     pub plan: Plan,
     pub tiles: Tiles,
     /// Log-densities of the parts of split groups, then their weights.
@@ -106,18 +125,13 @@ impl Shared {
                 v: vec![0.0; weights.len()],
             })
         };
-        let scaled = |rows: crate::Rows, scaling: &crate::Scaling| {
-            rows.iter().flat_map(|row| scaling.apply::<f32>(row)).collect()
-        };
+        let job = Job { data: Data::new(&flow, data), ..Job::default() };
         Self {
-            theta: scaled(data.theta(), flow.theta_scaling()),
-            x: scaled(data.x(), flow.x_scaling()),
-            log_prior: data.log_prior().to_vec(),
             members: (0..threads).map(|_| Mutex::new(member())).collect(),
             sums: (0..CHUNKS).map(|_| RwLock::new(sum())).collect(),
             blocks: params.chunks(BLOCK).enumerate().map(block).collect(),
             params: RwLock::new(params),
-            job: RwLock::default(),
+            job: RwLock::new(job),
             next: AtomicUsize::new(0),
             flow,
         }
@@ -154,7 +168,7 @@ impl Shared {
             if matches!(tile, Tile::Part { .. }) && !gradient {
                 continue; // its loss was reduced beforehand
             }
-            self.gather(&job.plan, &mut member.tape, tile);
+            self.gather(job, &mut member.tape, tile);
             self.flow.forward(params, &mut member.tape);
             sum.loss += self.reduce_tile(job, member, tile);
             if gradient {
@@ -164,26 +178,32 @@ impl Shared {
         }
     }
 
-    fn gather(&self, plan: &Plan, tape: &mut Tape<f32>, tile: &Tile) {
+    fn gather(&self, job: &Job, tape: &mut Tape<f32>, tile: &Tile) {
+        let plan = &job.plan;
         tape.clear();
         match tile {
             Tile::Whole(groups) => {
                 for group in &plan.groups()[groups.clone()] {
-                    self.gather_group(tape, group.context, plan.atoms(group));
+                    self.gather_group(&job.data, tape, group.context, plan.atoms(group));
                 }
             }
             Tile::Part { group, atoms, .. } => {
                 let group = &plan.groups()[*group];
-                self.gather_group(tape, group.context, &plan.atoms(group)[atoms.clone()]);
+                self.gather_group(
+                    &job.data,
+                    tape,
+                    group.context,
+                    &plan.atoms(group)[atoms.clone()],
+                );
             }
         }
     }
 
-    fn gather_group(&self, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
+    fn gather_group(&self, data: &Data, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
         let (dim, x_dim) = (self.flow.config().theta_dim, self.flow.config().x_dim);
-        tape.context(self.x[context as usize * x_dim..][..x_dim].iter().copied());
+        tape.context(data.x[context as usize * x_dim..][..x_dim].iter().copied());
         for &atom in atoms {
-            tape.pair(self.theta[atom as usize * dim..][..dim].iter().copied());
+            tape.pair(data.theta[atom as usize * dim..][..dim].iter().copied());
         }
     }
 
@@ -203,7 +223,7 @@ impl Shared {
             let log_q = &tape.log_q()[done..][..group.len];
             let pairs = log_q.iter().zip(job.plan.atoms(group));
             log_g.clear();
-            log_g.extend(pairs.map(|(l, &atom)| l.f64() - self.log_prior[atom as usize]));
+            log_g.extend(pairs.map(|(l, &atom)| l.f64() - job.data.log_prior[atom as usize]));
             d_log_q.resize(group.len, 0.0);
             loss += reduce(group, log_q[0].f64(), log_g, d_log_q);
             weights.extend(d_log_q.iter().map(|&d| d as f32));
@@ -215,7 +235,7 @@ impl Shared {
     /// Log-densities of one part of a split group, into its slot.
     fn part(&self, job: &Job, params: &[f32], member: &mut Member, tile: &Tile) {
         let Tile::Part { slot, .. } = tile else { return };
-        self.gather(&job.plan, &mut member.tape, tile);
+        self.gather(job, &mut member.tape, tile);
         self.flow.forward(params, &mut member.tape);
         let mut log_q = lock(&job.parts[*slot]);
         log_q.clear();
@@ -224,7 +244,7 @@ impl Shared {
 
     /// Reduces the split groups over all their parts; the slots then hold weights. Returns the loss.
     pub fn reduce_parts(&self) -> f64 {
-        let Job { plan, tiles, parts, whole: (log_g, d_log_q), .. } = &mut *write(&self.job);
+        let Job { data, plan, tiles, parts, whole: (log_g, d_log_q), .. } = &mut *write(&self.job);
         let mut loss = 0.0;
         for (number, group) in plan.groups().iter().enumerate().filter(|(_, g)| g.len > TILE) {
             let slots = || tiles.slots(number).map(|slot| &parts[slot]);
@@ -232,7 +252,7 @@ impl Shared {
             slots().for_each(|slot| log_g.extend_from_slice(&lock(slot)));
             let log_q0 = log_g[0];
             for (u, &atom) in log_g.iter_mut().zip(plan.atoms(group)) {
-                *u -= self.log_prior[atom as usize];
+                *u -= data.log_prior[atom as usize];
             }
             d_log_q.resize(log_g.len(), 0.0);
             loss += reduce(group, log_q0, log_g, d_log_q);
