@@ -1,6 +1,6 @@
 //! Eight lanes: AVX2 and FMA.
 
-use super::Simd;
+use super::{Simd, cpu};
 use std::arch::x86_64::*;
 
 /// Exists only behind the functions of [`TABLE`], so only on a CPU with AVX2 and FMA.
@@ -8,14 +8,6 @@ use std::arch::x86_64::*;
 pub(super) struct Avx2(());
 
 super::table!(Avx2(()), "avx2", "avx2,fma");
-
-/// An intrinsic of this instruction set.
-macro_rules! cpu {
-    ($call:expr) => {
-        // SAFETY: `self` exists, so the CPU has the instruction; pointers are the caller's promise.
-        unsafe { $call }
-    };
-}
 
 impl Simd for Avx2 {
     const LANES: usize = 8;

@@ -1,6 +1,6 @@
 //! Sixteen lanes: AVX-512 F and DQ.
 
-use super::Simd;
+use super::{Simd, cpu};
 use std::arch::x86_64::*;
 
 /// Exists only behind the functions of [`TABLE`], so only on a CPU with AVX-512 F and DQ.
@@ -8,14 +8,6 @@ use std::arch::x86_64::*;
 pub(super) struct Avx512(());
 
 super::table!(Avx512(()), "avx512", "avx512f,avx512dq");
-
-/// An intrinsic of this instruction set.
-macro_rules! cpu {
-    ($call:expr) => {
-        // SAFETY: `self` exists, so the CPU has the instruction; pointers are the caller's promise.
-        unsafe { $call }
-    };
-}
 
 impl Simd for Avx512 {
     const LANES: usize = 16;

@@ -69,6 +69,17 @@ pub(super) trait Simd: Copy {
     unsafe fn transpose(self, from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
 }
 
+/// An intrinsic, called from a method of the instruction set's own type.
+#[cfg(target_arch = "x86_64")]
+macro_rules! cpu {
+    ($call:expr) => {
+        // SAFETY: `self` exists, so the CPU has the instruction; pointers are the caller's promise.
+        unsafe { $call }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+use cpu;
+
 /// A kernel of a table: the body for this instruction set, behind `#[target_feature]` if it has any.
 macro_rules! entry {
     ($simd:expr, [$($features:literal)?], $entry:ident, $body:path, $($arg:ident: $type:ty),+) => {
