@@ -4,8 +4,8 @@
 The work is that of `didyma bench step`: the same flow, a batch of 100, the pairs of the same method, the
 loss, its gradient, clipping and Adam. Set up once, outside the repository:
 
-    python3 -m venv /tmp/peer && /tmp/peer/bin/pip install torch nflows
-    /tmp/peer/bin/python benches/peers/nflows_step.py --threads 1
+    python3 -m venv ../peer && ../peer/bin/pip install torch nflows
+    ../peer/bin/python benches/peers/nflows_step.py --threads 1
 
 One line per task and method: median and fastest milliseconds, pairs per step, parameters.
 """
