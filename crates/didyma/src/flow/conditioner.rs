@@ -9,7 +9,7 @@
 //! W₀'s part for x and the gates σ(C x + c) depend on x alone: they are computed once per context.
 
 use super::layout::{Dense, Layer};
-use super::tape::{BlockTape, LayerTape, Scratch};
+use super::tape::{BlockTape, LayerTape, Scratch, Tile};
 use crate::kernel::*;
 
 /// Context number of each row when every row is a context of its own.
@@ -33,6 +33,11 @@ pub(super) struct RowSet<'a> {
 }
 
 impl<'a> RowSet<'a> {
+    /// One row per pair of the tile.
+    pub fn pairs<F: Real>(tile: &'a Tile<F>) -> Self {
+        Self { context: &tile.context[..tile.rows()], contexts: tile.contexts }
+    }
+
     /// One row per context.
     pub fn contexts(contexts: usize) -> Self {
         Self { context: &EACH_ITS_OWN[..whole_lanes(contexts)], contexts }

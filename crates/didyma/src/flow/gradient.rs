@@ -79,8 +79,7 @@ impl SplineFlow {
         let (dim, shape) = (self.config.theta_dim, self.config.spline());
         for p in 0..tile.panels() {
             let d_log_det = panel(&tile.log_q, p, 1);
-            let LayerTape { input, logits, pair_logits, .. } = &mut *tape;
-            let logits = if pair_logits.is_empty() { logits } else { pair_logits };
+            let (input, logits) = tape.splines();
             let logits = panel_mut(logits, p, layer.last.outputs);
             for (logits, &f) in
                 logits.chunks_exact_mut(shape.logits() * PANEL).zip(&layer.transformed)
@@ -107,19 +106,18 @@ impl SplineFlow {
     ) {
         let Conditioner { layer, params, kernels } = conditioner;
         let (dim, known) = (self.config.theta_dim, layer.identity.len());
-        let contexts = tile.contexts;
         if known == 0 {
             let features = layer.last.outputs;
             tape.logits.fill(F::zero());
-            for (p, context) in tile.context[..tile.rows()].chunks(PANEL).enumerate() {
+            for (p, context) in RowSet::pairs(tile).panels() {
                 let from = panel(&tape.pair_logits, p, features);
                 (kernels.collect)(&ContextRows { context, features }, from, &mut tape.logits);
             }
-            conditioner.backward(RowSet::contexts(contexts), &tile.x, tape, scratch, gradient);
+            let rows = RowSet::contexts(tile.contexts);
+            conditioner.backward(rows, &tile.x, tape, scratch, gradient);
             return;
         }
-        let rows = RowSet { context: &tile.context[..tile.rows()], contexts };
-        conditioner.backward(rows, &tile.x, tape, scratch, gradient);
+        conditioner.backward(RowSet::pairs(tile), &tile.x, tape, scratch, gradient);
         for p in 0..tile.panels() {
             let rows = tile.panel_rows(p);
             (kernels.affine_input_gradient)(InputGradientJob {

@@ -18,16 +18,14 @@ impl SplineFlow {
             let conditioner = Conditioner { layer, params, kernels };
             layer.linear.factor(params, &mut tape.factored);
             constant += tape.factored.log_det.f64();
-            tape.input.copy_from_slice(&tile.z);
+            let used = tile.panels() * self.config.theta_dim * PANEL;
+            tape.input[..used].copy_from_slice(&tile.z[..used]);
             self.logits(conditioner, tile, tape, scratch);
             for p in 0..tile.panels() {
                 let rows = tile.panel_rows(p);
                 self.splines(layer, p, rows, kernels.spline, tile, tape);
-                tape.coupled_panel(p, self.config.theta_dim).copy_from_slice(panel(
-                    &tile.z,
-                    p,
-                    self.config.theta_dim,
-                ));
+                let coupled = panel_mut(&mut tape.coupled, p, self.config.theta_dim);
+                coupled.copy_from_slice(panel(&tile.z, p, self.config.theta_dim));
                 self.linear(conditioner, p, rows, tape, &mut tile.z);
             }
         }
@@ -71,11 +69,10 @@ impl SplineFlow {
     ) {
         let layer = conditioner.layer;
         let (dim, known) = (self.config.theta_dim, layer.identity.len());
-        let contexts = tile.contexts;
         if known == 0 {
-            conditioner.forward(RowSet::contexts(contexts), &tile.x, tape, scratch);
+            conditioner.forward(RowSet::contexts(tile.contexts), &tile.x, tape, scratch);
             let features = layer.last.outputs;
-            for (p, context) in tile.context[..tile.rows()].chunks(PANEL).enumerate() {
+            for (p, context) in RowSet::pairs(tile).panels() {
                 let to = panel_mut(&mut tape.pair_logits, p, features);
                 (conditioner.kernels.expand)(&ContextRows { context, features }, &tape.logits, to);
             }
@@ -87,8 +84,7 @@ impl SplineFlow {
                 to.copy_from_slice(feature(&tile.z, p, dim, f));
             }
         }
-        let rows = RowSet { context: &tile.context[..tile.rows()], contexts };
-        conditioner.forward(rows, &tile.x, tape, scratch);
+        conditioner.forward(RowSet::pairs(tile), &tile.x, tape, scratch);
     }
 
     /// The splines of one panel, on `tile.z` in place.
@@ -102,7 +98,7 @@ impl SplineFlow {
         tape: &mut LayerTape<F>,
     ) {
         let shape = self.config.spline();
-        let logits = panel_mut(tape.row_logits(), p, layer.last.outputs);
+        let logits = panel_mut(tape.splines().1, p, layer.last.outputs);
         let log_det = panel_mut(&mut tile.log_q, p, 1);
         let logits = logits.chunks_exact_mut(shape.logits() * PANEL);
         for (logits, &f) in logits.zip(&layer.transformed) {
@@ -144,16 +140,10 @@ impl SplineFlow {
 }
 
 impl<F: Real> LayerTape<F> {
-    /// The logits that the splines read, by pair.
-    pub(super) fn row_logits(&mut self) -> &mut [F] {
-        match self.pair_logits.is_empty() {
-            true => &mut self.logits,
-            false => &mut self.pair_logits,
-        }
-    }
-
-    fn coupled_panel(&mut self, p: usize, dim: usize) -> &mut [F] {
-        panel_mut(&mut self.coupled, p, dim)
+    /// Where the splines were evaluated, and the logits that they read, both by pair.
+    pub(super) fn splines(&mut self) -> (&[F], &mut [F]) {
+        let Self { input, logits, pair_logits, .. } = self;
+        (input, if pair_logits.is_empty() { logits } else { pair_logits })
     }
 }
 

@@ -127,11 +127,6 @@ impl<F: Real> Tape<F> {
         }
     }
 
-    /// Pairs that fit.
-    pub fn capacity(&self) -> usize {
-        self.tile.capacity
-    }
-
     /// Forgets all pairs.
     pub fn clear(&mut self) {
         self.tile.pairs = 0;
