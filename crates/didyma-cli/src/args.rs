@@ -1,8 +1,11 @@
 //! What can be typed, checked as it is read.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
-use didyma::workload::{Method, SHAPES, Shape};
+use didyma::estimator::{Coupling, Difference, Method, Named, Settings};
+use didyma::toy::{TOYS, Toy};
+use didyma::workload::{SHAPES, Shape};
+use std::path::PathBuf;
 
 /// Simulation-based Bayesian inference: from a simulator, a prior and an observation to a posterior.
 #[derive(Debug, Parser)]
@@ -14,6 +17,29 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Choose how fast the probability of a level falls (α), for a rate r2 of the levels.
+    ///
+    /// A multilevel estimator draws a level L and takes blocks of M₀·2^l inner samples up to it. Rare
+    /// high levels cost little but weigh much: alpha balances variance against cost. The paper's value
+    /// is shown beside the recipe's: α = (r2 + 1)/2 with tails P(L ≥ j) = min(1, κ·2^(−α(j − base))),
+    /// whose κ follows from the variance of the base term. Cross terms are left out, so larger tails are
+    /// worth trying. `didyma levels` measures r2 and the base variance.
+    #[command(after_help = "Examples:
+  didyma alpha --method tgrr --r2 1.8
+  didyma alpha --method grr --r2 1.4 --base 1 --base-variance 0.5
+  didyma alpha --method ru --r2 1.8 --json | jq .cost_paper")]
+    Alpha(AlphaArgs),
+    /// Measure the levels of a multilevel estimator: moments, kurtosis, cost, and the rates r1 and r2.
+    ///
+    /// The levels are measured on a toy problem whose loss is known exactly, all Gaussian: `benign` has
+    /// every moment one could wish for, `mild` some, `sharp` has a posterior sharper than the proposal,
+    /// `four-d` is four-dimensional. Every level gets the same number of evaluations; rates are fitted
+    /// to levels 1 to 6.
+    #[command(after_help = "Examples:
+  didyma levels --toy benign
+  didyma levels --toy sharp --coupling inclusive --plot levels.svg
+  didyma levels --toy four-d --method grr --json | jq .r2")]
+    Levels(LevelsArgs),
     /// Measure how fast this machine is at the work of training.
     #[command(arg_required_else_help = true)]
     Bench {
@@ -44,11 +70,11 @@ pub struct StepArgs {
     #[arg(value_parser = PossibleValuesParser::new(SHAPES.map(|shape| shape.name)))]
     task: String,
 
-    /// Training method, which decides how many pairs a step has: tgrr about 3,550, nested 10,100,
-    /// atomic 10,000, likelihood 100.
-    #[arg(long, default_value = "tgrr", value_name = "NAME")]
-    #[arg(value_parser = PossibleValuesParser::new(Method::ALL.map(|(name, _)| name)))]
-    method: String,
+    /// Training method at the paper's settings. It decides how many pairs a step has: tgrr about 3,560,
+    /// nested 10,100, atomic 10,000, likelihood 100; ru, rr and grr vary, and are capped where a block
+    /// would be larger than the dataset.
+    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = named::<Method>())]
+    pub method: Method,
 
     /// Threads [default: all cores].
     #[arg(long, value_name = "N", value_parser = threads)]
@@ -70,15 +96,139 @@ impl StepArgs {
         Shape::named(&self.task).expect("only known names are accepted")
     }
 
-    pub fn method(&self) -> (&'static str, Method) {
-        let named = |(name, _): &(&str, Method)| *name == self.method;
-        Method::ALL.into_iter().find(named).expect("only known names are accepted")
-    }
-
     pub fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         self.threads.unwrap_or_else(all)
     }
+}
+
+#[derive(Debug, Parser)]
+pub struct AlphaArgs {
+    /// Multilevel method: ru, tru, rr, grr or tgrr.
+    #[arg(long, value_name = "NAME", value_parser = named::<Method>())]
+    method: Method,
+
+    /// Rate at which the second moments of the gradient's differences fall with the level: 2^(−r2·l).
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub r2: f64,
+
+    /// Lowest level [default: the paper's, 2 for grr and tgrr].
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    base: Option<u32>,
+
+    /// Highest level of tru and tgrr [default: the paper's 4]; the others have none.
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    top: Option<u32>,
+
+    /// Inner samples of level 0.
+    #[arg(long, default_value = "8", value_name = "COUNT", allow_negative_numbers = true)]
+    m0: usize,
+
+    /// Variance of the base term, in units of B, if the levels above it have second moments B·2^(−r2·l).
+    #[arg(long, default_value = "1", value_name = "NUMBER", allow_negative_numbers = true)]
+    pub base_variance: f64,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AlphaArgs {
+    /// The settings, and a remark on what was typed without effect.
+    pub fn settings(&self) -> (Settings, Option<String>) {
+        let Self { method, m0, .. } = *self;
+        let paper = Settings::paper(method);
+        let levels = matches!(method, Method::Grr | Method::Tgrr);
+        let ignored = |name: &str, typed: bool| typed.then(|| format!("--{name}"));
+        let ignored: Vec<_> = ignored("base", !levels && self.base.is_some())
+            .into_iter()
+            .chain(ignored("top", !method.is_truncated() && self.top.is_some()))
+            .collect();
+        let base = self.base.filter(|_| levels).unwrap_or(paper.base);
+        let top = paper.top.map(|top| self.top.unwrap_or(top.max(base)));
+        let name = method.name();
+        let remark = (!ignored.is_empty())
+            .then(|| format!("{} has no effect on {name}", ignored.join(" and ")));
+        (Settings { base, top, m0, ..paper }, remark)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct LevelsArgs {
+    /// Problem to measure on.
+    #[arg(long, value_name = "NAME")]
+    #[arg(value_parser = PossibleValuesParser::new(TOYS.map(|toy| toy.name)))]
+    toy: String,
+
+    /// Multilevel method, for its base level and for what it needs of the rates.
+    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = named::<Method>())]
+    method: Method,
+
+    /// What the outer θ has to do with the inner samples: nothing, a member of every block, or where
+    /// the paper's authors plant it.
+    #[arg(long, default_value = "excluded", value_name = "NAME", value_parser = named::<Coupling>())]
+    coupling: Coupling,
+
+    /// How a fine block is compared with the coarse one: with both halves, or with the first.
+    #[arg(long, default_value = "antithetic", value_name = "NAME")]
+    #[arg(value_parser = named::<Difference>())]
+    difference: Difference,
+
+    /// Inner samples of level 0.
+    #[arg(long, default_value = "8", value_name = "COUNT", allow_negative_numbers = true)]
+    m0: usize,
+
+    /// Lowest level of the method [default: the paper's, 2 for grr and tgrr, else 0].
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    base: Option<u32>,
+
+    /// Highest level of the method, or where it is capped [default: the paper's].
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    top: Option<u32>,
+
+    /// Highest level to measure.
+    #[arg(long, default_value = "6", value_name = "LEVEL", allow_negative_numbers = true)]
+    pub levels: u32,
+
+    /// Evaluations of log q at each level.
+    #[arg(long, default_value = "1000000", value_name = "COUNT", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000_000))]
+    pub budget: u64,
+
+    /// Seed of all random numbers.
+    #[arg(long, default_value = "1", value_name = "NUMBER", allow_negative_numbers = true)]
+    pub seed: u64,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a picture of the levels (SVG).
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+impl LevelsArgs {
+    pub fn toy(&self) -> Toy {
+        Toy::named(&self.toy).expect("only known names are accepted")
+    }
+
+    pub fn settings(&self) -> Settings {
+        let Self { method, coupling, difference, m0, .. } = *self;
+        let paper = Settings::paper(method);
+        let (base, top) = (self.base.unwrap_or(paper.base), self.top.or(paper.top));
+        // Naive differences are for looking at; they have no law without a top level.
+        let naive = difference == Difference::Naive;
+        let top = top.or(naive.then_some(self.levels));
+        Settings { coupling, difference, m0, base, top, ..paper }
+    }
+}
+
+/// One of the names of a choice.
+fn named<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let names = T::ALL.iter().map(|(name, _)| *name);
+    PossibleValuesParser::new(names)
+        .map(|name| T::named(&name).expect("only known names are accepted"))
 }
 
 fn threads(text: &str) -> Result<usize, String> {

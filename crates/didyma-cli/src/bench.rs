@@ -1,15 +1,15 @@
 //! `didyma bench step`: how long a training step takes, and what fraction of the machine that is.
 
 use crate::args::StepArgs;
+use didyma::estimator::{Named, Plan, reduce};
 use didyma::kernel::{Real, gemm_peak};
 use didyma::rng::Streams;
 use didyma::train::Engine;
+use didyma::workload::Steps;
 use serde::Serialize;
 use std::fmt;
 use std::time::Instant;
 
-/// Plans that are gone through in turn, so that no step has the data of the last in its cache.
-const PLANS: u64 = 64;
 /// Steps before the clock starts.
 const WARM_UP: usize = 3;
 /// Each part of the measurement: a stretch of matrix products, then a stretch of steps.
@@ -30,6 +30,10 @@ pub struct StepReport {
     flops_per_step: f64,
     gemm_gflops: f64,
     fraction_of_gemm_peak: f64,
+    target: String,
+    planning_ms: f64,
+    reduction_ms: f64,
+    estimator_share: f64,
     /// Absent where the system does not tell.
     peak_rss_mb: Option<f64>,
     #[serde(skip)]
@@ -40,18 +44,20 @@ pub struct StepReport {
 
 /// Times steps and matrix products by turns, so that both see the same machine.
 pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
-    let (shape, (method_name, method)) = (args.task(), args.method());
-    let threads = args.threads();
+    let (shape, method, threads) = (args.task(), args.method, args.threads());
     let streams = Streams::new(1);
     let flow = shape.flow()?;
-    let plans = shape.plans(&streams, method, PLANS);
     let mut engine = shape.engine(&streams, threads)?;
-    let mut next_plan = plans.iter().cycle();
-    let mut step = || -> anyhow::Result<f64> {
-        let plan = next_plan.next().expect("a cycle does not end");
+    let mut steps = Steps::new(streams, method)?;
+    let mut plan = Plan::default();
+    let mut step = || -> anyhow::Result<Timing> {
         let start = Instant::now();
-        engine.step(plan, 1e-4)?;
-        Ok(start.elapsed().as_secs_f64())
+        steps.plan_next(&mut plan)?;
+        let planned = start.elapsed().as_secs_f64();
+        engine.step(&plan, 1e-4)?;
+        let total = start.elapsed().as_secs_f64();
+        let (pairs, flops) = (plan.pairs(), flow.flops(plan.pairs(), plan.groups().len()));
+        Ok(Timing { total, planned, reduced: reduction_seconds(&plan), pairs, flops })
     };
     (0..WARM_UP).try_for_each(|_| step().map(drop))?;
     let part = args.seconds / f64::from(PARTS);
@@ -63,15 +69,17 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
             times.push(step()?);
         }
     }
-    times.sort_by(f64::total_cmp);
-    let seconds = times[times.len() / 2];
-    let mean = |total: usize| total as f64 / plans.len() as f64;
-    let pairs_per_step = mean(plans.iter().map(|plan| plan.pairs()).sum());
-    let flops = plans.iter().map(|plan| flow.flops(plan.pairs(), plan.groups().len()));
-    let flops_per_step = flops.sum::<u64>() as f64 / plans.len() as f64;
+    let mean = |of: fn(&Timing) -> f64| times.iter().map(of).sum::<f64>() / times.len() as f64;
+    let (pairs_per_step, flops_per_step) = (mean(|t| t.pairs as f64), mean(|t| t.flops as f64));
+    // Steps of random levels differ in size: a typical time per pair, times the mean number of pairs.
+    let typical = |of: fn(&Timing) -> f64| {
+        median(times.iter().map(|t| of(t) / t.pairs as f64)) * pairs_per_step
+    };
+    let seconds = typical(|t| t.total);
+    let (planning, reduction) = (typical(|t| t.planned), typical(|t| t.reduced));
     Ok(StepReport {
         task: shape.name,
-        method: method_name,
+        method: method.name(),
         threads,
         ms_per_step: 1e3 * seconds,
         pairs_per_step,
@@ -80,10 +88,43 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
         flops_per_step,
         gemm_gflops,
         fraction_of_gemm_peak: flops_per_step / seconds / 1e9 / gemm_gflops,
+        target: steps.estimator().target().to_string(),
+        planning_ms: 1e3 * planning,
+        reduction_ms: 1e3 * reduction,
+        estimator_share: (planning + reduction / threads as f64) / seconds,
         peak_rss_mb: peak_rss_mb(),
         steps: times.len(),
-        fastest_ms: 1e3 * times[0],
+        fastest_ms: 1e3 * times.iter().map(|t| t.total).fold(f64::INFINITY, f64::min),
     })
+}
+
+/// One step, in seconds.
+struct Timing {
+    total: f64,
+    planned: f64,
+    reduced: f64,
+    pairs: usize,
+    flops: u64,
+}
+
+/// Time of the reductions of a plan, done once more on numbers like those of a flow.
+fn reduction_seconds(plan: &Plan) -> f64 {
+    let largest = plan.groups().iter().map(|group| group.pairs()).max().unwrap_or(0);
+    let numbers: Vec<f64> = (0..largest).map(|i| (0.7 * i as f64).sin()).collect();
+    let (mut log_g, mut d) = (numbers.clone(), vec![0.0; largest]);
+    let start = Instant::now();
+    for group in plan.groups() {
+        let len = group.pairs();
+        log_g[..len].copy_from_slice(&numbers[..len]);
+        std::hint::black_box(reduce(plan, group, 0.0, &mut log_g[..len], &mut d[..len]));
+    }
+    start.elapsed().as_secs_f64()
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 impl fmt::Display for StepReport {
@@ -111,6 +152,13 @@ impl fmt::Display for StepReport {
             f,
             "  of the peak  {share:.0} % of the {peak:.1} GFLOP/s of a large matrix product here"
         )?;
+        let (planning, reduction) = (self.planning_ms, self.reduction_ms);
+        let share = 100.0 * self.estimator_share;
+        write!(
+            f,
+            "\n  estimator    {share:.2} % (planning {planning:.3} ms, reductions {reduction:.3} ms of one thread)"
+        )?;
+        write!(f, "\n  its mean     {}", self.target)?;
         if let Some(memory) = self.peak_rss_mb {
             write!(f, "\n  memory       {memory:.0} MB at most")?;
         }

@@ -4,8 +4,10 @@
 
 #![deny(missing_docs)]
 
+mod alpha;
 mod args;
 mod bench;
+mod levels;
 
 use anyhow::{Context, bail};
 use args::{Args, BenchCommand, Command};
@@ -27,6 +29,14 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<()> {
     check_kernels()?;
     match args.command {
+        Command::Alpha(args) => {
+            let report = alpha::alpha(&args)?;
+            print(&if args.json { serde_json::to_string(&report)? } else { report.to_string() })
+        }
+        Command::Levels(args) => {
+            let report = levels::levels(&args)?;
+            print(&if args.json { serde_json::to_string(&report)? } else { report.to_string() })
+        }
         Command::Bench { command: BenchCommand::Step(step) } => {
             let report = bench::step(&step)?;
             print(&if step.json { serde_json::to_string(&report)? } else { report.to_string() })

@@ -28,6 +28,10 @@ fn json_has_every_key_and_consistent_numbers() {
         "flops_per_step",
         "gemm_gflops",
         "fraction_of_gemm_peak",
+        "target",
+        "planning_ms",
+        "reduction_ms",
+        "estimator_share",
         "peak_rss_mb",
     ];
     let object = json.as_object().expect("an object");

@@ -3,9 +3,10 @@
 //! `cargo bench -p didyma` runs all of them on one thread; add a filter, e.g. `-- lotka-volterra/tgrr`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use didyma::estimator::{Method, Named};
 use didyma::rng::Streams;
 use didyma::train::Engine;
-use didyma::workload::{Method, SHAPES};
+use didyma::workload::{self, SHAPES};
 use std::time::Duration;
 
 fn steps(c: &mut Criterion) {
@@ -13,8 +14,9 @@ fn steps(c: &mut Criterion) {
     for shape in SHAPES {
         let mut group = c.benchmark_group(shape.name);
         group.sample_size(10).measurement_time(Duration::from_secs(3));
-        for (name, method) in Method::ALL {
-            let plans = shape.plans(&streams, method, 16);
+        for &(name, method) in Method::ALL {
+            let plans =
+                workload::plans(streams, method, 16).expect("the paper's settings are valid");
             let pairs = plans.iter().map(|plan| plan.pairs()).sum::<usize>() / plans.len();
             let mut engine = shape.engine(&streams, 1).expect("the paper's shapes are valid");
             group.throughput(Throughput::Elements(pairs as u64));

@@ -1,5 +1,6 @@
 //! One error type, whose messages are sentences that name the argument and the remedy.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What the library returns.
@@ -17,7 +18,32 @@ pub enum Error {
         /// What was given.
         value: String,
         /// What is allowed.
-        expected: &'static str,
+        expected: Cow<'static, str>,
+    },
+    /// A pool with fewer rows than an estimator needs.
+    #[error(
+        "the largest block (level {level}) needs {block} different inner samples, but the pool can give \
+         {rows}: simulate more, or lower m0, atoms or the top level"
+    )]
+    SmallPool {
+        /// Samples needed.
+        block: usize,
+        /// At which level.
+        level: u32,
+        /// Samples there are, the outer row left out.
+        rows: usize,
+    },
+    /// An unbounded level where blocks are finite.
+    #[error(
+        "{method} has no top level, and its blocks would outgrow any pool: set top{}; its target is then \
+         the nested (or atomic) loss at that level",
+        .highest.map_or(String::new(), |level| format!(" to at most {level}, the last level that this pool can fill"))
+    )]
+    NoTop {
+        /// The method.
+        method: &'static str,
+        /// The highest level that the source of inner samples can serve.
+        highest: Option<u32>,
     },
     /// Two arguments that must agree in size do not.
     #[error("{name} has {found} {unit}, but {expected} are needed ({why})")]
@@ -158,8 +184,8 @@ impl Error {
     pub(crate) fn setting(
         name: &'static str,
         value: impl std::fmt::Display,
-        expected: &'static str,
+        expected: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::Setting { name, value: value.to_string(), expected }
+        Self::Setting { name, value: value.to_string(), expected: expected.into() }
     }
 }

@@ -52,13 +52,16 @@
 #![deny(missing_docs)]
 
 pub mod dataset;
+pub mod diagnostics;
 pub mod error;
 pub mod estimator;
 pub mod flow;
 #[allow(unsafe_code)]
 pub mod kernel;
+pub mod report;
 pub mod rng;
 pub mod rows;
+pub mod toy;
 pub mod train;
 pub mod workload;
 

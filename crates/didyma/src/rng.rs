@@ -32,6 +32,8 @@ pub enum Purpose {
     Posterior = 6,
     /// Synthetic data of benchmarks and tests.
     Synthetic = 7,
+    /// Queries of a measurement.
+    Diagnostic = 8,
 }
 
 /// All random streams of a run.

@@ -1,12 +1,13 @@
-//! Synthetic training work with the shape of the paper's tasks and methods, for benchmarks.
+//! Synthetic training work with the shape of the paper's tasks, for benchmarks.
 //!
-//! Data are standard normal and the flow starts untrained: the time of a step does not depend on either.
+//! The estimators are the real ones; data are standard normal and the flow starts untrained: the time
+//! of a step does not depend on either.
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::estimator::{Plan, Term};
+use crate::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings, Source};
 use crate::flow::{FlowConfig, SplineFlow};
-use crate::rng::{Purpose, Stream, Streams};
+use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::train::{AdamConfig, CpuEngine};
 use rand::RngExt;
@@ -16,13 +17,6 @@ use rand_distr::{Distribution, StandardNormal};
 pub const POOL: u32 = 10_000;
 /// Outer samples of a step.
 pub const BATCH: usize = 100;
-/// M₀, base level, top level and α of the paper's TGRR.
-const M0: usize = 8;
-const BASE: i32 = 2;
-const TOP: i32 = 4;
-const ALPHA: f64 = 1.673;
-/// Atoms of the paper's nested and atomic baselines.
-const ATOMS: usize = 100;
 
 /// A task, as far as its sizes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,66 +37,40 @@ pub const SHAPES: [Shape; 4] = [
     Shape { name: "hodgkin-huxley", theta_dim: 8, x_dim: 7 },
 ];
 
-/// A training method, as far as the shape of its groups goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Truncated generalised Russian roulette: 32 inner samples, and rarely blocks of 64 and 128.
-    Tgrr,
-    /// 100 inner samples and the outer θ apart.
-    Nested,
-    /// 100 atoms, the outer θ among them.
-    Atomic,
-    /// The outer θ alone.
-    Likelihood,
+/// Plans of one step after another.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    estimator: Estimator,
+    pool: Pool,
+    streams: Streams,
+    batch: Vec<u32>,
+    next: u64,
 }
 
-impl Method {
-    /// All methods with their names on the command line.
-    pub const ALL: [(&'static str, Self); 4] = [
-        ("tgrr", Self::Tgrr),
-        ("nested", Self::Nested),
-        ("atomic", Self::Atomic),
-        ("likelihood", Self::Likelihood),
-    ];
-
-    /// Fills `plan` with one step's groups, the largest first: so threads end at the same time.
-    pub fn plan(self, rng: &mut Stream, plan: &mut Plan) {
-        plan.clear();
-        let each = 1.0 / BATCH as f64;
-        let outer: [u32; BATCH] = std::array::from_fn(|_| rng.random_range(0..POOL));
-        if self == Self::Tgrr {
-            self.corrections(&outer, rng, plan);
-        }
-        let mut inner =
-            |count: usize| -> Vec<u32> { (0..count).map(|_| rng.random_range(0..POOL)).collect() };
-        for &row in &outer {
-            match self {
-                Self::Tgrr => plan.push(row, 0.0, each, Term::LogMeanExp, inner(M0 << BASE)),
-                Self::Nested => plan.push(row, 0.0, each, Term::LogMeanExp, inner(ATOMS)),
-                Self::Atomic => {
-                    let atoms = [row].into_iter().chain(inner(ATOMS - 1));
-                    plan.push(row, each, each, Term::LogMeanExp, atoms);
-                }
-                Self::Likelihood => {}
-            }
-        }
-        if self != Self::Atomic {
-            outer.iter().for_each(|&row| plan.push_own(row, each));
-        }
+impl Steps {
+    /// A method at the paper's settings, on the whole dataset; one without a top level is capped at the
+    /// highest whose block the dataset can fill.
+    pub fn new(streams: Streams, method: Method) -> Result<Self> {
+        let pool = Pool::new(0..POOL, Replacement::Without)?;
+        let settings = Settings::paper(method);
+        let highest = (pool.largest_block() / settings.m0).ilog2();
+        let top = settings.top.or(method.is_multilevel().then_some(highest));
+        let estimator = Estimator::new(Settings { top, ..settings })?;
+        Ok(Self { estimator, pool, streams, batch: Vec::with_capacity(BATCH), next: 0 })
     }
 
-    /// Blocks above the base level: outer sample i has one at level j with probability p_j, P(L ≥ j).
-    fn corrections(self, outer: &[u32], rng: &mut Stream, plan: &mut Plan) {
-        let cut = (-ALPHA * f64::from(TOP + 1)).exp2();
-        let tail = |level: i32| ((-ALPHA * f64::from(level)).exp2() - cut) / (1.0 - cut);
-        for &row in outer {
-            let u: f64 = rng.random();
-            for level in (BASE + 1..=TOP).take_while(|&level| u < tail(level)) {
-                let weight = 1.0 / (BATCH as f64 * tail(level));
-                let atoms: Vec<u32> = (0..M0 << level).map(|_| rng.random_range(0..POOL)).collect();
-                plan.push(row, 0.0, weight, Term::AntitheticDifference, atoms);
-            }
-        }
+    /// The estimator.
+    pub fn estimator(&self) -> &Estimator {
+        &self.estimator
+    }
+
+    /// Replaces `plan` by that of the next step.
+    pub fn plan_next(&mut self, plan: &mut Plan) -> Result<()> {
+        let mut rng = self.streams.stream(Purpose::Plan, 0, self.next);
+        self.next += 1;
+        self.batch.clear();
+        self.batch.extend((0..BATCH).map(|_| rng.random_range(0..POOL)));
+        self.estimator.plan(&self.batch, &mut self.pool, &mut rng, plan)
     }
 }
 
@@ -137,41 +105,20 @@ impl Shape {
         let params = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
         CpuEngine::new(flow, params, &self.data(streams)?, AdamConfig::default(), threads)
     }
+}
 
-    /// Plans of `count` different steps.
-    pub fn plans(&self, streams: &Streams, method: Method, count: u64) -> Vec<Plan> {
-        (0..count)
-            .map(|step| {
-                let mut plan = Plan::default();
-                method.plan(&mut streams.stream(Purpose::Plan, 0, step), &mut plan);
-                plan
-            })
-            .collect()
-    }
+/// Plans of the first `count` steps of a method.
+pub fn plans(streams: Streams, method: Method, count: usize) -> Result<Vec<Plan>> {
+    let mut steps = Steps::new(streams, method)?;
+    let mut plans = vec![Plan::default(); count];
+    plans.iter_mut().try_for_each(|plan| steps.plan_next(plan))?;
+    Ok(plans)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::Real;
-
-    #[test]
-    fn a_tgrr_plan_has_the_papers_levels_and_weights() {
-        // P(L ≥ 3) = 0.0279 and P(L ≥ 4) = 0.0067 at α = 1.673 (the paper's settings).
-        let tails = [(64, 0.0279), (128, 0.0067)];
-        let plans = SHAPES[0].plans(&Streams::new(5), Method::Tgrr, 400);
-        for (len, tail) in tails {
-            let groups = || plans.iter().flat_map(|plan| plan.groups()).filter(|g| g.len == len);
-            // A binomial count of 40,000 trials: within 4 standard deviations.
-            let (count, expected) = (groups().count() as f64, 40_000.0 * tail);
-            assert!((count - expected).abs() < 4.0 * expected.sqrt(), "{count} {expected}");
-            let weight = |g: &crate::estimator::Group| (g.weight * 100.0 * tail - 1.0).abs() < 0.01;
-            assert!(groups().all(|g| weight(g) && g.term == Term::AntitheticDifference));
-        }
-        let base = plans[0].groups().iter().filter(|g| g.len == 32 && g.weight == 0.01).count();
-        let own = plans[0].groups().iter().filter(|g| g.len == 1 && g.own == 0.01).count();
-        assert_eq!((base, own), (100, 100));
-    }
 
     #[test]
     fn flops_are_those_of_the_matrices() {

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use didyma::estimator::{Plan, Term};
+use didyma::estimator::{Method, Plan};
 use didyma::rng::Streams;
 use didyma::train::Engine;
-use didyma::workload::{Method, SHAPES};
+use didyma::workload::{self, SHAPES};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,8 +40,8 @@ fn a_step_allocates_nothing() {
     let streams = Streams::new(1);
     for threads in [1, 3] {
         let mut engine = SHAPES[0].engine(&streams, threads).unwrap();
-        let mut plans = SHAPES[0].plans(&streams, Method::Tgrr, 8);
-        plans[0].push(3, 0.1, 0.5, Term::LogMeanExp, (0..1000).map(|i| 9 * i));
+        let mut plans = workload::plans(streams, Method::Tgrr, 8).unwrap();
+        plans[0].group(3, (0..1000).map(|i| 9 * i)).own(0.1).log_mean_exp(0.5);
         plans.sort_by_key(|plan| std::cmp::Reverse(plan.pairs()));
         let run = |engine: &mut dyn Engine, plans: &[Plan]| {
             for plan in plans {

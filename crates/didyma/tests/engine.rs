@@ -2,23 +2,24 @@
 
 #![allow(clippy::unwrap_used)]
 
-use didyma::estimator::{Group, Plan, Term, reduce};
+use didyma::estimator::{Group, Method, Plan, reduce};
 use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
 use didyma::rng::{Purpose, Streams};
 use didyma::train::{AdamConfig, CpuEngine, Decay, Engine};
-use didyma::workload::{Method, POOL, SHAPES, Shape};
+use didyma::workload::{self, POOL, SHAPES, Shape};
 use didyma::{Dataset, Error, FlowConfig, Rows, Scaling, SplineFlow, Tape};
 
 const STREAMS: Streams = Streams::new(3);
 
 /// A step of TGRR, with an inclusive group and one too large for a tile added.
-fn plans(count: u64) -> Vec<Plan> {
-    let mut plans = SHAPES[0].plans(&STREAMS, Method::Tgrr, count);
+fn plans(count: usize) -> Vec<Plan> {
+    let mut plans = workload::plans(STREAMS, Method::Tgrr, count).unwrap();
     for plan in &mut plans {
-        plan.push(5, 0.3, 0.2, Term::LogMeanExp, (0..45).map(|i| 7 * i));
-        plan.push(9, 0.1, 0.4, Term::AntitheticDifference, (0..700).map(|i| 11 * i));
-        plan.push(11, 0.0, 0.4, Term::LogMeanExp, (0..300).map(|i| 13 * i));
+        plan.group(5, (0..45).map(|i| 7 * i)).own(0.3).log_mean_exp(0.2);
+        plan.group(9, (0..701).map(|i| 11 * i)).share_first().own(0.1).antithetic_difference(0.4);
+        let log_weights: Vec<f64> = (0..300).map(|i| (0.1 * f64::from(i)).cos()).collect();
+        plan.group(11, (0..300).map(|i| 13 * i)).log_weights(&log_weights).log_mean_exp(0.4);
     }
     plans
 }
@@ -74,7 +75,7 @@ fn loss_and_step_are_those_of_the_formula() {
     let params32: Vec<f32> = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
     let params64: Vec<f64> = params32.iter().map(|&p| f64::from(p)).collect();
     let plan = &plans(1)[0];
-    let mut tape = Tape::with_kernels(&flow, 700, Kernels::<f64>::scalar());
+    let mut tape = Tape::with_kernels(&flow, 701, Kernels::<f64>::scalar());
     let mut gradient = vec![0.0; flow.params_len()];
     let mut loss = 0.0;
     for group in plan.groups() {
@@ -123,8 +124,8 @@ fn group_gradient(
     let mut weights = vec![0.0; log_q.len()];
     let log_prior = |atom: &u32| data.log_prior()[*atom as usize];
     let atoms = plan.atoms(group).iter().map(log_prior);
-    let log_g: Vec<f64> = log_q.iter().zip(atoms).map(|(q, p)| q - p).collect();
-    let loss = reduce(group, log_q[0], &log_g, &mut weights);
+    let mut log_g: Vec<f64> = log_q.iter().zip(atoms).map(|(q, p)| q - p).collect();
+    let loss = reduce(plan, group, log_q[0], &mut log_g, &mut weights);
     flow.backward(params, tape, &weights, Gradient { sum, accumulate: true });
     loss
 }

@@ -12,8 +12,18 @@
 //! weight = 0; the nested estimator of the normalising constant is a group of inner samples with
 //! weight 1. A [`Plan`] says which; [`reduce()`] gives value and derivative. Neither knows the flow.
 
+pub mod alpha;
+mod draw;
+pub(crate) mod dual;
+mod law;
+mod multilevel;
 mod plan;
 mod reduce;
+mod settings;
 
-pub use plan::{Group, Plan, Term};
+pub use draw::{Draws, Pool, Replacement, Source};
+pub use law::LevelLaw;
+pub use multilevel::{Estimator, Target};
+pub use plan::{Group, GroupMut, Plan, Term};
 pub use reduce::reduce;
+pub use settings::{Blocks, Coupling, Difference, Levels, Method, Named, Settings, Tails};

@@ -1,45 +1,61 @@
-//! The plan of one step: which rows of the dataset form which group, with which weights.
+//! The plan of one step: which rows of the dataset form which group, and what is computed from them.
 
-/// What is computed from the u of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Term {
-    /// T(u) = log (1/n Σ exp u_j).
-    LogMeanExp,
-    /// T(u) = log-mean-exp(u) − ½ log-mean-exp(first half) − ½ log-mean-exp(second half), for an
-    /// even number of atoms. Never negative.
-    AntitheticDifference,
+use std::ops::Range;
+
+/// A weighted mean of log-mean-exps over equal blocks of a group's atoms.
+///
+/// Its value is weight · 1/blocks Σ_b log (1/size Σ_{j in block b} exp u_j), over the first `blocks`
+/// consecutive runs of `size` atoms. In a group that shares its first atom, that atom is one more
+/// member of every block, and the blocks are runs of the atoms after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// Weight of the mean.
+    pub weight: f64,
+    /// Atoms of a block, without a shared one.
+    pub size: usize,
+    /// Number of blocks.
+    pub blocks: usize,
 }
 
 /// Atoms that share the x of one row of the dataset.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// The row whose x is the context.
     pub context: u32,
-    /// Where the group's atoms start in the plan.
-    pub first: usize,
-    /// Number of atoms.
-    pub len: usize,
     /// Weight of −log q of the first atom.
     pub own: f64,
-    /// Weight of the term.
-    pub weight: f64,
-    /// What is computed from all atoms.
-    pub term: Term,
+    /// Whether the first atom is a member of every block.
+    pub shared: bool,
+    /// Where the group's atoms are in the plan.
+    pub atoms: Range<usize>,
+    /// Where its terms are.
+    pub terms: Range<usize>,
 }
 
-/// Groups and their atoms; made once and refilled for every step.
+impl Group {
+    /// Number of atoms, and so of (θ, x) pairs.
+    pub fn pairs(&self) -> usize {
+        self.atoms.len()
+    }
+}
+
+/// Groups with their atoms and terms; made once and refilled for every step.
 ///
 /// ```
-/// use didyma::estimator::{Plan, Term};
+/// use didyma::estimator::Plan;
 /// let mut plan = Plan::default();
 /// plan.push_own(7, 1.0); // −log q(θ₇ | x₇)
-/// plan.push(7, 0.0, 1.0, Term::LogMeanExp, [1, 2, 3]); // three inner samples, same x
-/// assert_eq!((plan.groups().len(), plan.pairs()), (2, 4));
+/// plan.group(7, [1, 2, 3]).log_mean_exp(1.0); // three inner samples, same x
+/// plan.group(7, [4, 5, 6, 8]).antithetic_difference(2.5); // a correction with its weight
+/// assert_eq!((plan.groups().len(), plan.pairs()), (3, 8));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     groups: Vec<Group>,
     atoms: Vec<u32>,
+    terms: Vec<Term>,
+    /// One for each atom, or none at all if every one is 0.
+    log_weights: Vec<f64>,
 }
 
 impl Plan {
@@ -47,37 +63,48 @@ impl Plan {
     pub fn clear(&mut self) {
         self.groups.clear();
         self.atoms.clear();
+        self.terms.clear();
+        self.log_weights.clear();
     }
 
-    /// Adds a group of `atoms` (rows of θ) that share the x of row `context`.
+    /// Adds a group of `atoms` (rows of θ) that share the x of row `context`; the returned handle
+    /// says what is computed from them.
     ///
     /// # Panics
-    /// Without atoms, or with an odd number of them for an antithetic difference.
-    pub fn push(
-        &mut self,
-        context: u32,
-        own: f64,
-        weight: f64,
-        term: Term,
-        atoms: impl IntoIterator<Item = u32>,
-    ) {
+    /// Without atoms.
+    pub fn group(&mut self, context: u32, atoms: impl IntoIterator<Item = u32>) -> GroupMut<'_> {
         let first = self.atoms.len();
         self.atoms.extend(atoms);
-        let len = self.atoms.len() - first;
-        let even = term == Term::LogMeanExp || len.is_multiple_of(2);
-        assert!(len > 0 && even, "a group has atoms, and an even number of them to be halved");
-        self.groups.push(Group { context, first, len, own, weight, term });
+        assert!(self.atoms.len() > first, "a group has atoms");
+        if !self.log_weights.is_empty() {
+            self.log_weights.resize(self.atoms.len(), 0.0);
+        }
+        let atoms = first..self.atoms.len();
+        let terms = self.terms.len()..self.terms.len();
+        self.groups.push(Group { context, own: 0.0, shared: false, atoms, terms });
+        GroupMut { plan: self }
     }
 
     /// Adds a row's own −log q(θ | x) with this weight.
-    pub fn push_own(&mut self, row: u32, own: f64) {
-        self.push(row, own, 0.0, Term::LogMeanExp, [row]);
+    pub fn push_own(&mut self, row: u32, weight: f64) {
+        self.group(row, [row]).own(weight);
+    }
+
+    /// The group that was added last.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn last(&mut self) -> GroupMut<'_> {
+        assert!(!self.groups.is_empty(), "a group was added");
+        GroupMut { plan: self }
     }
 
     /// Becomes a copy of `other` without allocating, if it has been as large before.
     pub fn copy_from(&mut self, other: &Self) {
         self.groups.clone_from(&other.groups);
         self.atoms.clone_from(&other.atoms);
+        self.terms.clone_from(&other.terms);
+        self.log_weights.clone_from(&other.log_weights);
     }
 
     /// The groups.
@@ -87,7 +114,17 @@ impl Plan {
 
     /// The atoms of a group.
     pub fn atoms(&self, group: &Group) -> &[u32] {
-        &self.atoms[group.first..][..group.len]
+        &self.atoms[group.atoms.clone()]
+    }
+
+    /// The terms of a group.
+    pub fn terms(&self, group: &Group) -> &[Term] {
+        &self.terms[group.terms.clone()]
+    }
+
+    /// What is added to log g of each atom of a group; nothing at all if every one is 0.
+    pub fn log_weights(&self, group: &Group) -> &[f64] {
+        self.log_weights.get(group.atoms.clone()).unwrap_or(&[])
     }
 
     /// Number of (θ, x) pairs.
@@ -99,5 +136,94 @@ impl Plan {
     pub fn last_row(&self) -> Option<u32> {
         let contexts = self.groups.iter().map(|g| g.context);
         contexts.chain(self.atoms.iter().copied()).max()
+    }
+}
+
+/// The group that was added last, for saying what is computed from it.
+#[derive(Debug)]
+pub struct GroupMut<'a> {
+    plan: &'a mut Plan,
+}
+
+impl GroupMut<'_> {
+    /// Adds −weight · log q of the first atom.
+    pub fn own(mut self, weight: f64) -> Self {
+        self.last().own = weight;
+        self
+    }
+
+    /// Makes the first atom a member of every block: the inclusive form. To be said before any term.
+    ///
+    /// # Panics
+    /// After a term.
+    pub fn share_first(mut self) -> Self {
+        let group = self.last();
+        assert!(group.terms.is_empty(), "an atom is shared before the blocks are cut");
+        group.shared = true;
+        self
+    }
+
+    /// Adds weight · log-mean-exp of all atoms.
+    pub fn log_mean_exp(self, weight: f64) -> Self {
+        let size = self.inner();
+        self.term(Term { weight, size, blocks: 1 })
+    }
+
+    /// Adds weight times (log-mean-exp of all atoms minus the mean of that of its two halves).
+    ///
+    /// # Panics
+    /// If the atoms, without a shared one, cannot be halved.
+    pub fn antithetic_difference(self, weight: f64) -> Self {
+        let half = self.inner() / 2;
+        assert!(half > 0 && 2 * half == self.inner(), "an even number of atoms, to be halved");
+        self.log_mean_exp(weight).term(Term { weight: -weight, size: half, blocks: 2 })
+    }
+
+    /// Adds weight times (log-mean-exp of all atoms minus that of the first half).
+    ///
+    /// # Panics
+    /// If the atoms, without a shared one, cannot be halved.
+    pub fn naive_difference(self, weight: f64) -> Self {
+        let half = self.inner() / 2;
+        assert!(half > 0 && 2 * half == self.inner(), "an even number of atoms, to be halved");
+        self.log_mean_exp(weight).term(Term { weight: -weight, size: half, blocks: 1 })
+    }
+
+    /// Adds a term.
+    ///
+    /// # Panics
+    /// If the group has fewer atoms than its blocks, or a block is empty.
+    pub fn term(mut self, term: Term) -> Self {
+        let fits = term.size > 0 && term.blocks > 0 && term.size * term.blocks <= self.inner();
+        assert!(fits, "{term:?} of a group of {} atoms", self.inner());
+        self.plan.terms.push(term);
+        self.last().terms.end += 1;
+        self
+    }
+
+    /// Adds log-weights to log g of the atoms, one each: log p̃ − log r for inner samples that come
+    /// from a law r instead of the proposal p̃, so that the mean over them stays unbiased for Z. None
+    /// at all means that every one is 0.
+    ///
+    /// # Panics
+    /// Unless there is one for each atom.
+    pub fn log_weights(mut self, log_weights: &[f64]) -> Self {
+        if log_weights.is_empty() {
+            return self;
+        }
+        let atoms = self.last().atoms.clone();
+        assert_eq!(atoms.len(), log_weights.len(), "a log-weight for each atom");
+        self.plan.log_weights.resize(atoms.end, 0.0);
+        self.plan.log_weights[atoms].copy_from_slice(log_weights);
+        self
+    }
+
+    fn inner(&self) -> usize {
+        let group = self.plan.groups.last().expect("it was just added");
+        group.pairs() - usize::from(group.shared)
+    }
+
+    fn last(&mut self) -> &mut Group {
+        self.plan.groups.last_mut().expect("it was just added")
     }
 }

@@ -220,14 +220,14 @@ impl Shared {
         };
         let (mut loss, mut done) = (0.0, 0);
         for group in groups {
-            let log_q = &tape.log_q()[done..][..group.len];
+            let log_q = &tape.log_q()[done..][..group.pairs()];
             let pairs = log_q.iter().zip(job.plan.atoms(group));
             log_g.clear();
             log_g.extend(pairs.map(|(l, &atom)| l.f64() - job.data.log_prior[atom as usize]));
-            d_log_q.resize(group.len, 0.0);
-            loss += reduce(group, log_q[0].f64(), log_g, d_log_q);
+            d_log_q.resize(group.pairs(), 0.0);
+            loss += reduce(&job.plan, group, log_q[0].f64(), log_g, d_log_q);
             weights.extend(d_log_q.iter().map(|&d| d as f32));
-            done += group.len;
+            done += group.pairs();
         }
         loss
     }
@@ -246,7 +246,7 @@ impl Shared {
     pub fn reduce_parts(&self) -> f64 {
         let Job { data, plan, tiles, parts, whole: (log_g, d_log_q), .. } = &mut *write(&self.job);
         let mut loss = 0.0;
-        for (number, group) in plan.groups().iter().enumerate().filter(|(_, g)| g.len > TILE) {
+        for (number, group) in plan.groups().iter().enumerate().filter(|(_, g)| g.pairs() > TILE) {
             let slots = || tiles.slots(number).map(|slot| &parts[slot]);
             log_g.clear();
             slots().for_each(|slot| log_g.extend_from_slice(&lock(slot)));
@@ -255,7 +255,7 @@ impl Shared {
                 *u -= data.log_prior[atom as usize];
             }
             d_log_q.resize(log_g.len(), 0.0);
-            loss += reduce(group, log_q0, log_g, d_log_q);
+            loss += reduce(plan, group, log_q0, log_g, d_log_q);
             let mut weights = d_log_q.iter();
             for slot in slots() {
                 lock(slot).iter_mut().zip(&mut weights).for_each(|(to, &w)| *to = w);

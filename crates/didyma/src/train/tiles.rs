@@ -46,7 +46,7 @@ impl Tiles {
         let target = whole_lanes(plan.pairs().div_ceil(CHUNKS)).clamp(PANEL, TILE);
         let mut next = 0;
         while next < groups.len() {
-            if groups[next].len > TILE {
+            if groups[next].pairs() > TILE {
                 self.split(next, &groups[next]);
                 next += 1;
             } else {
@@ -59,8 +59,8 @@ impl Tiles {
     }
 
     fn split(&mut self, number: usize, group: &Group) {
-        for start in (0..group.len).step_by(TILE) {
-            let atoms = start..group.len.min(start + TILE);
+        for start in (0..group.pairs()).step_by(TILE) {
+            let atoms = start..group.pairs().min(start + TILE);
             self.tiles.push(Tile::Part { group: number, atoms, slot: self.parts });
             self.parts += 1;
         }
@@ -77,7 +77,7 @@ impl Tiles {
     fn make_chunks(&mut self, plan: &Plan) {
         let Self { tiles, chunks, order, .. } = self;
         let pairs = |tile: &Tile| match tile {
-            Tile::Whole(groups) => plan.groups()[groups.clone()].iter().map(|g| g.len).sum(),
+            Tile::Whole(groups) => plan.groups()[groups.clone()].iter().map(Group::pairs).sum(),
             Tile::Part { atoms, .. } => atoms.len(),
         };
         chunks.clear();
@@ -103,7 +103,7 @@ impl Tiles {
 fn best_prefix(groups: &[Group], target: usize) -> usize {
     let (mut pairs, mut best, mut least) = (0, 1, f64::INFINITY);
     for (i, group) in groups.iter().take(PANEL).enumerate() {
-        pairs += group.len;
+        pairs += group.pairs();
         if pairs > target && i > 0 {
             break;
         }
@@ -118,13 +118,12 @@ fn best_prefix(groups: &[Group], target: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimator::Term;
 
     fn cut(sizes: &[usize]) -> Tiles {
         let mut plan = Plan::default();
-        sizes
-            .iter()
-            .for_each(|&n| plan.push(0, 0.0, 1.0, Term::LogMeanExp, (0..n as u32).map(|_| 0)));
+        for &n in sizes {
+            plan.group(0, (0..n as u32).map(|_| 0)).log_mean_exp(1.0);
+        }
         let mut tiles = Tiles::default();
         tiles.cut(&plan);
         tiles

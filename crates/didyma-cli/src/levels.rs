@@ -1,0 +1,99 @@
+//! `didyma levels`: moments of the level differences, and the rates fitted to them.
+
+use crate::args::LevelsArgs;
+use anyhow::{Context, anyhow};
+use didyma::diagnostics::{LevelReport, LevelStudy};
+use didyma::estimator::Named;
+use didyma::report::level_plot;
+use didyma::rng::Streams;
+use serde::Serialize;
+use std::fmt;
+
+/// What was measured; its field names are the JSON keys.
+#[derive(Debug, Serialize)]
+pub struct ToyLevels {
+    toy: &'static str,
+    method: &'static str,
+    coupling: &'static str,
+    difference: &'static str,
+    m0: usize,
+    budget: u64,
+    seed: u64,
+    #[serde(flatten)]
+    report: LevelReport,
+}
+
+pub fn levels(args: &LevelsArgs) -> anyhow::Result<ToyLevels> {
+    let (toy, settings) = (args.toy(), args.settings());
+    let budget = usize::try_from(args.budget)?;
+    let study = LevelStudy { highest: args.levels, budget, settings: settings.clone() };
+    let report = study.run(&mut toy.queries(), Streams::new(args.seed))?;
+    let found = ToyLevels {
+        toy: toy.name,
+        method: settings.method.name(),
+        coupling: settings.coupling.name(),
+        difference: settings.difference.name(),
+        m0: settings.m0,
+        budget: args.budget,
+        seed: args.seed,
+        report,
+    };
+    if let Some(path) = &args.plot {
+        let svg = level_plot(&found.report, &found.title()).map_err(|e| anyhow!("{e}"))?;
+        std::fs::write(path, svg)
+            .with_context(|| format!("could not write the plot {}", path.display()))?;
+    }
+    Ok(found)
+}
+
+impl ToyLevels {
+    fn title(&self) -> String {
+        let Self { toy, coupling, difference, m0, .. } = self;
+        format!("levels of the {toy} toy, {coupling} coupling, {difference} differences, M0 = {m0}")
+    }
+}
+
+impl fmt::Display for ToyLevels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = &self.report;
+        writeln!(f, "{}", self.title())?;
+        writeln!(
+            f,
+            "  level  samples  queries      mean loss         E|loss|^2     E|gradient|^2  kurtosis"
+        )?;
+        for l in &report.levels {
+            let mean = format!("{:.3e} ± {:.0e}", l.mean_loss, l.mean_loss_se);
+            writeln!(
+                f,
+                "  {:>5}  {:>7}  {:>7}  {mean:>19}  {:>12.3e}  {:>16.3e}  {:>8.1}",
+                l.level,
+                l.cost,
+                l.queries,
+                l.second_moment_loss,
+                l.second_moment_gradient,
+                l.kurtosis
+            )?;
+        }
+        writeln!(f, "rates, fitted to levels 1 to 6 (bias: 1 to 4)")?;
+        let LevelReport { r1, r1_se, r2, r2_se, r2_safe, bias_rate, bias_rate_se, .. } = report;
+        writeln!(f, "  r1    {r1:.2} ± {r1_se:.2}   E|loss|^2 falls like 2^(-r1 l)")?;
+        writeln!(
+            f,
+            "  r2    {r2:.2} ± {r2_se:.2}   E|gradient|^2; plan with r2 - 2 s.e. = {r2_safe:.2}"
+        )?;
+        writeln!(
+            f,
+            "  bias  {bias_rate:.2} ± {bias_rate_se:.2}   the mean falls like 2^(-bias l)"
+        )?;
+        let (level, variance) = (report.base.level, report.base.variance_gradient);
+        let tails: Vec<_> = report.tails.iter().map(|p| format!("{p:.3}")).collect();
+        write!(
+            f,
+            "{}: base level {level} has a gradient variance of {variance:.3}; best P(L >= {}), ... = {}",
+            self.method,
+            level + 1,
+            tails.join(", ")
+        )?;
+        report.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
+    }
+}

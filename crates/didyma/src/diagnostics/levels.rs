@@ -1,0 +1,255 @@
+//! Moments of the level differences, and the rates at which they fall.
+
+use super::Problem;
+use super::regression::log2_slope;
+use crate::error::{Error, Result};
+use crate::estimator::alpha::{LEAST_RATE, free_tails};
+use crate::estimator::{Blocks, Coupling, Estimator, Method, Named, Plan, Settings};
+use crate::rng::{Purpose, Streams};
+use serde::Serialize;
+
+pub use super::regression::Slope;
+
+/// Levels whose differences the rates are fitted to; level 0 holds the outer term and is left out.
+const FITTED: std::ops::RangeInclusive<u32> = 1..=6;
+/// Levels that the rate of the bias is fitted to: means are lost in the noise sooner.
+const FITTED_BIAS: std::ops::RangeInclusive<u32> = 1..=4;
+/// Queries of a level, at least.
+const LEAST_QUERIES: usize = 200;
+/// Kurtosis above which the second moments rest on few draws.
+const HEAVY: f64 = 100.0;
+
+/// What is known of one level.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LevelMoments {
+    /// l.
+    pub level: u32,
+    /// E Δψ_l.
+    pub mean_loss: f64,
+    /// Its standard error.
+    pub mean_loss_se: f64,
+    /// E |Δψ_l|².
+    pub second_moment_loss: f64,
+    /// Its standard error.
+    pub second_moment_loss_se: f64,
+    /// E ‖Δρ_l‖².
+    pub second_moment_gradient: f64,
+    /// Its standard error.
+    pub second_moment_gradient_se: f64,
+    /// Of Δψ_l: 3 for a normal variable, hundreds where single draws decide.
+    pub kurtosis: f64,
+    /// M_l, inner samples.
+    pub cost: f64,
+    /// Number of queries.
+    pub queries: usize,
+}
+
+/// The term at the base level of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BaseTerm {
+    /// m.
+    pub level: u32,
+    /// Trace of the covariance of ρ_{M_m}.
+    pub variance_gradient: f64,
+    /// M_m + 1.
+    pub cost: f64,
+}
+
+/// The levels of an estimator, with what follows from them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LevelReport {
+    /// Level by level, from 0.
+    pub levels: Vec<LevelMoments>,
+    /// E |Δψ_l|² falls like 2^(−r1 l).
+    pub r1: f64,
+    /// Standard error of `r1`; it does not know of tails that were not drawn.
+    pub r1_se: f64,
+    /// E ‖Δρ_l‖² falls like 2^(−r2 l).
+    pub r2: f64,
+    /// Standard error of `r2`; it does not know of tails that were not drawn.
+    pub r2_se: f64,
+    /// r2 − 2 standard errors: the figure to plan with.
+    pub r2_safe: f64,
+    /// |E Δψ_l| falls like 2^(−rate l).
+    pub bias_rate: f64,
+    /// Its standard error.
+    pub bias_rate_se: f64,
+    /// The base term of the method.
+    pub base: BaseTerm,
+    /// Best P(L ≥ j) for the levels above the base, from the measured moments.
+    pub tails: Vec<f64>,
+    /// In plain words.
+    pub warnings: Vec<String>,
+}
+
+/// How to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelStudy {
+    /// The estimator; its coupling and kind of difference decide what a level is.
+    pub settings: Settings,
+    /// The highest level to measure.
+    pub highest: u32,
+    /// Evaluations of g at each level.
+    pub budget: usize,
+}
+
+impl LevelStudy {
+    /// A study of this estimator as it is usually made: levels up to 6, a million evaluations each.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, highest: 6, budget: 1_000_000 }
+    }
+
+    /// Draws queries at every level and fits the rates.
+    pub fn run(&self, problem: &mut impl Problem, streams: Streams) -> Result<LevelReport> {
+        if self.highest < 3 || self.highest > 16 {
+            return Err(Error::setting("levels", self.highest, "between 3 and 16"));
+        }
+        if !self.settings.method.is_multilevel() {
+            let why = "ru, tru, rr, grr or tgrr: the others have no levels";
+            return Err(Error::setting("method", self.settings.method.name(), why));
+        }
+        Estimator::new(self.settings.clone())?;
+        let from = |base: u32| {
+            let (top, blocks) = (Some(self.highest.max(base)), Blocks::Fresh);
+            let settings =
+                Settings { method: Method::Rr, base, top, blocks, ..self.settings.clone() };
+            Estimator::new(Settings { tails: Default::default(), ..settings })
+        };
+        let mut all = from(0)?;
+        let levels: Vec<_> =
+            (0..=self.highest).map(|l| self.measure(&mut all, l, problem, streams).0).collect();
+        let base = self.settings.base;
+        let (_, variance_gradient) = self.measure(&mut from(base)?, base, problem, streams);
+        let cost = (self.settings.m0 << base) as f64 + 1.0;
+        Ok(self.report(levels, BaseTerm { level: base, variance_gradient, cost }))
+    }
+
+    /// Moments of one level, and the trace of the covariance of its gradient.
+    fn measure(
+        &self,
+        estimator: &mut Estimator,
+        level: u32,
+        problem: &mut impl Problem,
+        streams: Streams,
+    ) -> (LevelMoments, f64) {
+        let block = estimator.block(level);
+        let queries = (self.budget / block).max(LEAST_QUERIES);
+        let base = u64::from(estimator.law().base());
+        let mut rng = streams.stream(Purpose::Diagnostic, base, u64::from(level));
+        let mut plan = Plan::default();
+        let mut gradient = vec![0.0; problem.gradient_len()];
+        let mut gradient_sum = gradient.clone();
+        let (mut loss, mut square) = (Powers::default(), Powers::default());
+        for _ in 0..queries {
+            plan.clear();
+            gradient.fill(0.0);
+            let row = problem.outer(1, &mut rng)[0];
+            estimator.plan_level(row, level, problem, &mut rng, &mut plan);
+            let groups = plan.groups().iter();
+            loss.add(groups.map(|g| problem.evaluate(&plan, g, &mut gradient)).sum());
+            square.add(gradient.iter().map(|g| g * g).sum());
+            gradient_sum.iter_mut().zip(&gradient).for_each(|(sum, g)| *sum += g);
+        }
+        let n = queries as f64;
+        let moments = LevelMoments {
+            level,
+            mean_loss: loss.moment(0),
+            mean_loss_se: ((loss.moment(1) - loss.moment(0).powi(2)) / n).sqrt(),
+            second_moment_loss: loss.moment(1),
+            second_moment_loss_se: ((loss.moment(3) - loss.moment(1).powi(2)) / n).sqrt(),
+            second_moment_gradient: square.moment(0),
+            second_moment_gradient_se: ((square.moment(1) - square.moment(0).powi(2)) / n).sqrt(),
+            kurtosis: loss.kurtosis(),
+            cost: block as f64,
+            queries,
+        };
+        let mean_square: f64 = gradient_sum.iter().map(|sum| (sum / n).powi(2)).sum();
+        let variance = square.moment(0) - mean_square;
+        (moments, variance)
+    }
+
+    fn report(&self, levels: Vec<LevelMoments>, base: BaseTerm) -> LevelReport {
+        let fit = |range: std::ops::RangeInclusive<u32>, of: fn(&LevelMoments) -> (f64, f64)| {
+            let inside = levels.iter().filter(|l| range.contains(&l.level));
+            let point = |l: &LevelMoments| (l.level, of(l).0, of(l).1.powi(2));
+            let Slope { value, error } = log2_slope(&inside.map(point).collect::<Vec<_>>());
+            (-value, error)
+        };
+        let (r1, r1_se) = fit(FITTED, |l| (l.second_moment_loss, l.second_moment_loss_se));
+        let (r2, r2_se) = fit(FITTED, |l| (l.second_moment_gradient, l.second_moment_gradient_se));
+        let (bias_rate, bias_rate_se) = fit(FITTED_BIAS, |l| (l.mean_loss, l.mean_loss_se));
+        let above = levels.iter().filter(|l| l.level > base.level);
+        let above: Vec<_> = above.map(|l| (l.second_moment_gradient, l.cost)).collect();
+        let tails = free_tails((base.variance_gradient, base.cost), &above);
+        let r2_safe = r2 - 2.0 * r2_se;
+        let warnings = self.warnings(&levels, r2_safe);
+        LevelReport {
+            levels,
+            r1,
+            r1_se,
+            r2,
+            r2_se,
+            r2_safe,
+            bias_rate,
+            bias_rate_se,
+            base,
+            tails,
+            warnings,
+        }
+    }
+
+    fn warnings(&self, levels: &[LevelMoments], r2_safe: f64) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let heavy = levels.iter().filter(|l| l.level > 0 && l.kurtosis > HEAVY);
+        if let Some(worst) = heavy.max_by(|a, b| a.kurtosis.total_cmp(&b.kurtosis)) {
+            warnings.push(format!(
+                "the differences have heavy tails (kurtosis {:.0} at level {}): single draws decide the \
+                 second moments, the fitted rates are optimistic, and their standard errors do not show it",
+                worst.kurtosis, worst.level
+            ));
+        }
+        if r2_safe <= LEAST_RATE && self.settings.top.is_none() {
+            let name = self.settings.method.name();
+            warnings.push(format!(
+                "r2 may be as low as {r2_safe:.2}, and {name} without a top level needs more than {LEAST_RATE}: \
+                 its variance or its cost may be infinite; use tru or tgrr, or set top"
+            ));
+        }
+        if self.settings.coupling == Coupling::Planted {
+            warnings.push(
+                "planted coupling does not telescope: the mean of every method is biased"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+}
+
+/// Sums of the first four powers.
+#[derive(Default)]
+struct Powers {
+    count: f64,
+    sums: [f64; 4],
+}
+
+impl Powers {
+    fn add(&mut self, value: f64) {
+        self.count += 1.0;
+        let mut power = 1.0;
+        for sum in &mut self.sums {
+            power *= value;
+            *sum += power;
+        }
+    }
+
+    /// E X^(i+1).
+    fn moment(&self, i: usize) -> f64 {
+        self.sums[i] / self.count
+    }
+
+    fn kurtosis(&self) -> f64 {
+        let [m1, m2, m3, m4] = self.sums.map(|sum| sum / self.count);
+        let variance = m2 - m1 * m1;
+        (m4 - 4.0 * m1 * m3 + 6.0 * m1 * m1 * m2 - 3.0 * m1.powi(4)) / (variance * variance)
+    }
+}
