@@ -1,0 +1,259 @@
+//! Every estimator on the four exact toys: variance × cost, bias and rates, as the Markdown tables of
+//! `docs/estimators.md`.
+//!
+//! ```console
+//! $ cargo run --release -p didyma --example toys
+//! ```
+//!
+//! Figures in brackets are those of the specification, where it has one; it measured them with other
+//! seeds, and reads those of the sharp and the four-dimensional toy to a factor of 2.
+
+use didyma::diagnostics::{BatchMoments, LevelStudy, Problem, measure_batches};
+use didyma::estimator::{Blocks, Coupling, Estimator, Levels, Method, Settings, Tails};
+use didyma::rng::{Purpose, Streams};
+use didyma::toy::{TOYS, Toy};
+
+const BATCH: usize = 100;
+const BATCHES: usize = 2000;
+const STREAMS: Streams = Streams::new(1);
+
+/// An estimator, and what the specification measured on the mild, sharp and four-d toys: variance ×
+/// cost in the first two tables, bias of the loss in the third.
+struct Row {
+    name: &'static str,
+    settings: Settings,
+    mixture: bool,
+    specified: Option<[f64; 3]>,
+}
+
+fn row(name: &'static str, settings: Settings, specified: impl Into<Option<[f64; 3]>>) -> Row {
+    Row { name, settings, mixture: false, specified: specified.into() }
+}
+
+fn main() -> didyma::Result<()> {
+    println!("### Methods at the paper's settings\n");
+    variance_table(&methods())?;
+    println!("\n### Options\n");
+    variance_table(&options()?)?;
+    println!("\n### Planted coupling: bias of the loss\n");
+    bias_table(&planted())?;
+    println!("\n### Rates\n");
+    rate_table()
+}
+
+fn paper(method: Method) -> Settings {
+    let cap = if method == Method::Grr { 11 } else { 12 };
+    let settings = Settings::paper(method);
+    let top = settings.top.or(method.is_multilevel().then_some(cap));
+    Settings { top, ..settings }
+}
+
+fn nested(atoms: usize) -> Settings {
+    Settings { atoms, ..paper(Method::Nested) }
+}
+
+fn atomic(atoms: usize) -> Settings {
+    Settings { atoms, ..paper(Method::Atomic) }
+}
+
+fn methods() -> Vec<Row> {
+    vec![
+        row("nested 8", nested(8), [53.0, 367.0, 638.0]),
+        row("nested 32", nested(32), [166.0, 688.0, 1389.0]),
+        row("nested 128", nested(128), [606.0, 2112.0, 4045.0]),
+        row("ru, α = 1.4", paper(Method::Ru), [250.0, 5227.0, 19189.0]),
+        row("tru, top 4", paper(Method::Tru), [180.0, 2623.0, 6575.0]),
+        row("rr, α = 1.4", paper(Method::Rr), [306.0, 3912.0, 33050.0]),
+        row("grr, α = 1.209", paper(Method::Grr), [362.0, 4281.0, 28254.0]),
+        row(
+            "grr, α = 1.4",
+            Settings { alpha: 1.4, ..paper(Method::Grr) },
+            [306.0, 3141.0, 28939.0],
+        ),
+        row("tgrr", paper(Method::Tgrr), [228.0, 3949.0, 16586.0]),
+        row("atomic 33", atomic(33), [144.0, 443.0, 538.0]),
+        row("atomic 129", atomic(129), [583.0, 1875.0, 2723.0]),
+    ]
+}
+
+fn options() -> didyma::Result<Vec<Row>> {
+    let tgrr = || paper(Method::Tgrr);
+    let systematic = |settings| Settings { levels: Levels::Systematic, ..settings };
+    let reused = |settings| Settings { blocks: Blocks::Reused, ..settings };
+    let inclusive = |settings| Settings { coupling: Coupling::Inclusive, ..settings };
+    let mixture = |row: Row| Row { mixture: true, ..row };
+    let scaled = |base| at_cost(reused(Settings { base, alpha: 1.4, ..tgrr() }), 35.7);
+    let grr = at_cost(reused(Settings { base: 1, alpha: 1.25, ..paper(Method::Grr) }), 61.0)?;
+    Ok(vec![
+        row("tgrr", tgrr(), [231.0, 3886.0, 10038.0]),
+        row("… systematic levels", systematic(tgrr()), [215.0, 4540.0, 9972.0]),
+        row("… reused block", reused(tgrr()), [212.0, 5680.0, 10218.0]),
+        row("… reused, scaled α = 1.4, base 1", scaled(1)?, [190.0, 1204.0, 2886.0]),
+        row("… the same, base 0", scaled(0)?, [192.0, 1191.0, 2898.0]),
+        row("… base 1, systematic", systematic(scaled(1)?), [180.0, 1175.0, 2715.0]),
+        row("… base 1, inclusive", inclusive(scaled(1)?), [183.0, 697.0, 1455.0]),
+        row("… both", systematic(inclusive(scaled(1)?)), [179.0, 676.0, 1470.0]),
+        row("tgrr, inclusive", inclusive(tgrr()), None),
+        mixture(row("tgrr, mixture", tgrr(), [172.0, 575.0, 972.0])),
+        mixture(row("nested 32, mixture", nested(32), [156.0, 516.0, 871.0])),
+        mixture(row("nested 8, mixture", nested(8), [47.0, 159.0, 279.0])),
+        row("grr", paper(Method::Grr), [353.0, 4642.0, 58246.0]),
+        row("grr, reused, scaled α = 1.25, base 1", grr, [339.0, 4527.0, 10619.0]),
+        mixture(row("grr, mixture", paper(Method::Grr), [286.0, 937.0, 1613.0])),
+        row("atomic 33", atomic(33), [143.0, 439.0, 535.0]),
+    ])
+}
+
+fn planted() -> Vec<Row> {
+    let planted = |method| Settings { coupling: Coupling::Planted, ..paper(method) };
+    vec![
+        row("nested 8", nested(8), [-0.022, -0.277, -0.840]),
+        row("nested 32", nested(32), [-0.008, -0.065, -0.289]),
+        row("ru, planted", planted(Method::Ru), [0.038, 0.269, 0.980]),
+        row("rr, planted", planted(Method::Rr), [0.039, 0.261, 0.984]),
+        row("grr, planted", planted(Method::Grr), [0.010, 0.081, 0.425]),
+        row("tgrr, planted", planted(Method::Tgrr), [0.010, 0.073, 0.374]),
+        row("tgrr", paper(Method::Tgrr), [-0.001, -0.013, -0.091]),
+        row(
+            "tgrr, inclusive",
+            Settings { coupling: Coupling::Inclusive, ..paper(Method::Tgrr) },
+            None,
+        ),
+    ]
+}
+
+/// Scaled geometric tails whose κ makes a query cost this many pairs.
+fn at_cost(settings: Settings, pairs: f64) -> didyma::Result<Settings> {
+    let with = |kappa| Settings { tails: Tails::Scaled { kappa }, ..settings.clone() };
+    let (mut low, mut high) = (1e-6, 1e6);
+    for _ in 0..100 {
+        let middle = f64::sqrt(low * high);
+        match Estimator::new(with(middle))?.expected_pairs() > pairs {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    Ok(with(low))
+}
+
+fn measure(row: &Row, toy: &Toy) -> didyma::Result<BatchMoments> {
+    let mut queries = if row.mixture { toy.mixture_queries() } else { toy.queries() };
+    measure_batches(
+        &mut queries,
+        &mut Estimator::new(row.settings.clone())?,
+        BATCH,
+        BATCHES,
+        STREAMS,
+    )
+}
+
+/// Measures every row on every toy, on all cores.
+fn measure_all(rows: &[Row]) -> didyma::Result<Vec<Vec<BatchMoments>>> {
+    let jobs: Vec<_> = rows.iter().flat_map(|row| TOYS.iter().map(move |toy| (row, toy))).collect();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || -> didyma::Result<Vec<(usize, BatchMoments)>> {
+        let take = || next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let job = |i: usize| jobs.get(i).map(|(row, toy)| measure(row, toy).map(|m| (i, m)));
+        std::iter::from_fn(|| job(take())).collect()
+    };
+    let mut all = std::thread::scope(|scope| -> didyma::Result<Vec<_>> {
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for handle in handles {
+            all.extend(handle.join().expect("no panic in a measurement")?);
+        }
+        Ok(all)
+    })?;
+    all.sort_by_key(|(i, _)| *i);
+    let all: Vec<_> = all.into_iter().map(|(_, moments)| moments).collect();
+    Ok(all.chunks(TOYS.len()).map(<[_]>::to_vec).collect())
+}
+
+fn header(first: &str, more: &[&str]) {
+    let names = TOYS.map(|toy| toy.name);
+    let columns: Vec<&str> = [first].iter().chain(more).copied().chain(names).collect();
+    println!("| {} |\n|{}", columns.join(" | "), "---|".repeat(columns.len()));
+}
+
+/// Trace of the gradient's covariance × pairs, and the specification's figure.
+fn variance_table(rows: &[Row]) -> didyma::Result<()> {
+    header("variance (× cost)", &["pairs"]);
+    let floor: Vec<String> = TOYS.iter().map(|toy| format!("{:.3}", exact_variance(toy))).collect();
+    println!("| exact Z (floor) | – | {} |", floor.join(" | "));
+    for (row, found) in rows.iter().zip(measure_all(rows)?) {
+        let cell = |(i, m): (usize, &BatchMoments)| {
+            let specified = row.specified.and_then(|s| Some(s[i.checked_sub(1)?]));
+            let specified = specified.map_or(String::new(), |s| format!(" [{s}]"));
+            format!("{} ({:.0}){specified}", three_digits(m.variance), m.variance * m.pairs.mean)
+        };
+        let cells: Vec<_> = found.iter().enumerate().map(cell).collect();
+        println!("| {} | {:.1} | {} |", row.name, found[0].pairs.mean, cells.join(" | "));
+    }
+    Ok(())
+}
+
+fn three_digits(value: f64) -> String {
+    let digits = 2 - value.abs().log10().floor() as i32;
+    format!("{value:.*}", digits.max(0) as usize)
+}
+
+/// The variance of the gradient with the exact normalising constant: that of the outer samples alone.
+fn exact_variance(toy: &Toy) -> f64 {
+    let mut queries = toy.queries();
+    let mut rng = STREAMS.stream(Purpose::Diagnostic, 1, 0);
+    let n = BATCH * BATCHES;
+    let rows = queries.outer(n, &mut rng).to_vec();
+    let gradients = rows.iter().map(|&row| toy.exact_query(queries.theta(row), queries.x(row)).1);
+    let exact = toy.gradient();
+    let square = |g: [f64; 3]| g.iter().zip(exact).map(|(g, e)| (g - e).powi(2)).sum::<f64>();
+    gradients.map(square).sum::<f64>() / n as f64
+}
+
+/// Loss minus the exact loss, with its standard error.
+fn bias_table(rows: &[Row]) -> didyma::Result<()> {
+    header("bias ± s.e.", &[]);
+    for (row, found) in rows.iter().zip(measure_all(rows)?) {
+        let cell = |(i, (m, toy)): (usize, (&BatchMoments, &Toy))| {
+            let specified = row.specified.and_then(|s| Some(s[i.checked_sub(1)?]));
+            let specified = specified.map_or(String::new(), |s| format!(" [{s}]"));
+            format!("{:+.4} ± {:.4}{specified}", m.loss.mean - toy.loss(), m.loss.error)
+        };
+        let cells: Vec<_> = found.iter().zip(&TOYS).enumerate().map(cell).collect();
+        println!("| {} | {} |", row.name, cells.join(" | "));
+    }
+    Ok(())
+}
+
+/// r1 and r2 of the levels 1 to 6, excluded and inclusive.
+fn rate_table() -> didyma::Result<()> {
+    header("rate ± s.e.", &[]);
+    let specified = [
+        (Coupling::Excluded, [1.77, 1.79, 1.27], [1.52, 1.38, 0.93]),
+        (Coupling::Inclusive, [f64::NAN; 3], [1.15, 0.89, 0.43]),
+    ];
+    for (coupling, r1, r2) in specified {
+        let study = LevelStudy::new(Settings { coupling, ..paper(Method::Rr) });
+        let reports = TOYS.map(|toy| study.run(&mut toy.queries(), STREAMS));
+        let reports = reports.into_iter().collect::<didyma::Result<Vec<_>>>()?;
+        for (name, specified, of) in [
+            (
+                "r1",
+                r1,
+                (|r| (r.r1, r.r1_se)) as fn(&didyma::diagnostics::LevelReport) -> (f64, f64),
+            ),
+            ("r2", r2, |r| (r.r2, r.r2_se)),
+        ] {
+            let cells = reports.iter().enumerate().map(|(i, report)| {
+                let (value, error) = of(report);
+                let known = i.checked_sub(1).map(|i| specified[i]).filter(|s| s.is_finite());
+                let known = known.map_or(String::new(), |s| format!(" [{s}]"));
+                format!("{value:.2} ± {error:.2}{known}")
+            });
+            let cells: Vec<_> = cells.collect();
+            let coupling = didyma::estimator::Named::name(coupling);
+            println!("| {name}, {coupling} | {} |", cells.join(" | "));
+        }
+    }
+    Ok(())
+}
