@@ -147,8 +147,8 @@ impl AlphaArgs {
         let base = self.base.filter(|_| levels).unwrap_or(paper.base);
         let top = paper.top.map(|top| self.top.unwrap_or(top.max(base)));
         let name = method.name();
-        let remark = (!ignored.is_empty())
-            .then(|| format!("{} has no effect on {name}", ignored.join(" and ")));
+        let remark =
+            (!ignored.is_empty()).then(|| format!("no effect on {name}: {}", ignored.join(", ")));
         (Settings { base, top, m0, ..paper }, remark)
     }
 }

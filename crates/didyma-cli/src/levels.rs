@@ -38,15 +38,18 @@ pub fn levels(args: &LevelsArgs) -> anyhow::Result<ToyLevels> {
         seed: args.seed,
         report,
     };
-    if let Some(path) = &args.plot {
-        let svg = level_plot(&found.report, &found.title()).map_err(|e| anyhow!("{e}"))?;
-        std::fs::write(path, svg)
-            .with_context(|| format!("could not write the plot {}", path.display()))?;
-    }
     Ok(found)
 }
 
 impl ToyLevels {
+    /// Writes the picture, if one was asked for.
+    pub fn plot(&self, args: &LevelsArgs) -> anyhow::Result<()> {
+        let Some(path) = &args.plot else { return Ok(()) };
+        let svg = level_plot(&self.report, &self.title()).map_err(|error| anyhow!("{error}"))?;
+        std::fs::write(path, svg)
+            .with_context(|| format!("could not write the plot {}", path.display()))
+    }
+
     fn title(&self) -> String {
         let Self { toy, coupling, difference, m0, .. } = self;
         format!("levels of the {toy} toy, {coupling} coupling, {difference} differences, M0 = {m0}")

@@ -35,7 +35,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         }
         Command::Levels(args) => {
             let report = levels::levels(&args)?;
-            print(&if args.json { serde_json::to_string(&report)? } else { report.to_string() })
+            print(&if args.json { serde_json::to_string(&report)? } else { report.to_string() })?;
+            report.plot(&args)
         }
         Command::Bench { command: BenchCommand::Step(step) } => {
             let report = bench::step(&step)?;

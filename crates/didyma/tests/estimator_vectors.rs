@@ -116,10 +116,16 @@ fn differences() {
         let v = vector(name);
         let (outer, inner) = (number(&v["l0"]), numbers(&v["inner"]));
         let rows = 1..=inner.len() as u32;
-        let anti = plan(|p| drop(p.group(0, rows.clone()).antithetic_difference(1.0)));
-        let naive = plan(|p| drop(p.group(0, rows.clone()).naive_difference(1.0)));
+        let anti = plan(|p| {
+            p.group(0, rows.clone()).antithetic_difference(1.0);
+        });
+        let naive = plan(|p| {
+            p.group(0, rows.clone()).naive_difference(1.0);
+        });
         let shared = std::iter::once(0).chain(rows);
-        let inclusive = plan(|p| drop(p.group(0, shared).share_first().antithetic_difference(1.0)));
+        let inclusive = plan(|p| {
+            p.group(0, shared).share_first().antithetic_difference(1.0);
+        });
         for (kind, plan) in [("anti", anti), ("naive", naive), ("inclusive", inclusive)] {
             let (delta, d_outer, d_inner) = evaluate(&plan, outer, &inner);
             close(name, delta, number(&v[format!("delta_{kind}")]));
@@ -239,7 +245,9 @@ fn log_g_may_span_any_range() {
     let (psi, _, d) = evaluate(&nested, outer, &inner);
     close("psi", psi, number(&v["psi"]));
     all_close("d", &d, &numbers(&v["d_inner"]));
-    let difference = plan(|p| drop(p.group(0, 1..=8).antithetic_difference(1.0)));
+    let difference = plan(|p| {
+        p.group(0, 1..=8).antithetic_difference(1.0);
+    });
     let (delta, _, d) = evaluate(&difference, outer, &inner);
     close("delta", delta, number(&v["delta_anti"]));
     all_close("d", &d, &numbers(&v["d_inner_delta"]));

@@ -35,6 +35,17 @@ impl Line {
         Self { name, colour, points, slope }
     }
 
+    /// Where the fitted line passes level 0: the mean of log₂ value + slope · level, weighted like the fit.
+    fn intercept(&self) -> f64 {
+        let weight = |value: f64, error: f64| 1.0 / ((error / value).powi(2) + 1e-3);
+        let points = self.points.iter().filter(|p| p.1 > 0.0);
+        let (sum, total) = points.fold((0.0, 0.0), |(sum, total), &(level, value, error)| {
+            let weight = weight(value, error);
+            (sum + weight * (value.log2() + self.slope * level), total + weight)
+        });
+        sum / total
+    }
+
     /// log₂ of value, and of value ± one standard error.
     fn bars(&self) -> impl Iterator<Item = (f64, f64, f64, f64)> {
         self.points.iter().filter(|p| p.1 > 0.0).map(|&(level, value, error)| {
@@ -96,15 +107,15 @@ fn panel(area: &Area, caption: &str, lines: &[Line]) -> Result<(), Box<dyn Error
         .y_desc("log₂")
         .x_labels((levels.end - levels.start) as usize + 1)
         .x_label_formatter(&|level| format!("{level:.0}"))
+        .y_label_formatter(&|value| format!("{value:.0}"))
         .label_style(LABEL)
         .draw()
         .map_err(plain)?;
     for line in lines {
         let bars: Vec<_> = line.bars().collect();
-        let (colour, slope) = (line.colour, line.slope);
-        let Some(&(first, start, ..)) = bars.first() else { continue };
-        let fitted =
-            [first, levels.end - 0.4].map(|level| (level, start - slope * (level - first)));
+        let (colour, start) = (line.colour, line.intercept());
+        let ends = [levels.start + 0.3, levels.end - 0.3];
+        let fitted = ends.map(|level| (level, start - line.slope * level));
         chart.draw_series(LineSeries::new(fitted, colour.mix(0.5))).map_err(plain)?;
         let marks =
             bars.iter().map(|&(level, value, ..)| Circle::new((level, value), 4, colour.filled()));
