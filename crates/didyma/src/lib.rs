@@ -58,9 +58,13 @@ pub mod estimator;
 pub mod flow;
 #[allow(unsafe_code)]
 pub mod kernel;
+pub mod parallel;
+pub mod prior;
 pub mod report;
 pub mod rng;
 pub mod rows;
+pub mod simulator;
+pub mod tasks;
 pub mod toy;
 pub mod train;
 pub mod workload;

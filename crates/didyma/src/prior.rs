@@ -1,0 +1,268 @@
+//! Priors: named parameters with independent marginals, and a bijection of their support to R^D.
+
+use crate::error::{Error, Result};
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal, StandardUniform};
+
+/// The law of one parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Marginal {
+    /// Uniform between two bounds.
+    Uniform {
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// Normal.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        sd: f64,
+    },
+    /// The exponential of a normal variable.
+    LogNormal {
+        /// Mean of the logarithm.
+        mean: f64,
+        /// Standard deviation of the logarithm.
+        sd: f64,
+    },
+}
+
+/// One parameter: its name, and its law.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// What it is called in tables and files.
+    pub name: String,
+    /// Its law.
+    pub marginal: Marginal,
+}
+
+/// A prior: independent parameters.
+///
+/// ```
+/// use didyma::prior::{Marginal, Prior};
+/// let prior = Prior::new([
+///     ("rate", Marginal::LogNormal { mean: -1.0, sd: 0.5 }),
+///     ("size", Marginal::Uniform { low: 0.0, high: 4.0 }),
+/// ])?;
+/// assert_eq!(prior.log_density(&[0.3, 5.0]), f64::NEG_INFINITY); // outside
+///
+/// // The unbounded space: z in R², and the density there includes the Jacobian.
+/// let (mut z, mut theta) = ([0.0; 2], [0.0; 2]);
+/// let log_jacobian = prior.to_unbounded(&[0.3, 1.0], &mut z);
+/// prior.from_unbounded(&z, &mut theta);
+/// assert!((theta[1] - 1.0).abs() < 1e-14);
+/// let there = prior.log_density(&[0.3, 1.0]) + log_jacobian;
+/// assert!((prior.log_density_unbounded(&z) - there).abs() < 1e-12);
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prior {
+    parameters: Vec<Parameter>,
+}
+
+/// ½ log 2π.
+const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_8;
+
+impl Marginal {
+    fn check(&self) -> Result<()> {
+        match *self {
+            Self::Uniform { low, high } if !(low < high && (high - low).is_finite()) => {
+                Err(Error::setting(
+                    "uniform",
+                    format!("{low} to {high}"),
+                    "from a lower to a higher number",
+                ))
+            }
+            Self::Normal { mean, sd } | Self::LogNormal { mean, sd }
+                if !(mean.is_finite() && sd > 0.0 && sd.is_finite()) =>
+            {
+                let why = "a mean, and a standard deviation above 0";
+                Err(Error::setting("normal", format!("mean {mean}, sd {sd}"), why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the value is inside the support, bounds excluded: there the bijection ends.
+    pub fn contains(&self, value: f64) -> bool {
+        match *self {
+            Self::Uniform { low, high } => low < value && value < high,
+            Self::Normal { .. } => value.is_finite(),
+            Self::LogNormal { .. } => value > 0.0 && value.is_finite(),
+        }
+    }
+
+    /// Log-density, −∞ outside the support.
+    pub fn log_density(&self, value: f64) -> f64 {
+        let normal = |z: f64, sd: f64| -0.5 * z * z - HALF_LOG_TAU - sd.ln();
+        match *self {
+            _ if !self.contains(value) => f64::NEG_INFINITY,
+            Self::Uniform { low, high } => -(high - low).ln(),
+            Self::Normal { mean, sd } => normal((value - mean) / sd, sd),
+            Self::LogNormal { mean, sd } => normal((value.ln() - mean) / sd, sd) - value.ln(),
+        }
+    }
+
+    /// A draw, strictly inside the support.
+    pub fn sample(&self, rng: &mut impl Rng) -> f64 {
+        loop {
+            let value = match *self {
+                Self::Uniform { low, high } => {
+                    let u: f64 = StandardUniform.sample(rng);
+                    low + (high - low) * u
+                }
+                Self::Normal { mean, sd } => mean + sd * standard_normal(rng),
+                Self::LogNormal { mean, sd } => (mean + sd * standard_normal(rng)).exp(),
+            };
+            if self.contains(value) {
+                return value;
+            }
+        }
+    }
+
+    /// z of a value, and log |dθ/dz|: logit of the place between the bounds, the standardised value, or the
+    /// standardised logarithm.
+    fn to_unbounded(self, value: f64) -> (f64, f64) {
+        let z = match self {
+            Self::Uniform { low, high } => ((value - low) / (high - value)).ln(),
+            Self::Normal { mean, sd } => (value - mean) / sd,
+            Self::LogNormal { mean, sd } => (value.ln() - mean) / sd,
+        };
+        (z, self.from_unbounded(z).1)
+    }
+
+    /// The value of a z, and log |dθ/dz|.
+    fn from_unbounded(self, z: f64) -> (f64, f64) {
+        match self {
+            Self::Uniform { low, high } => {
+                let tail = (-z.abs()).exp();
+                let log_jacobian = (high - low).ln() - z.abs() - 2.0 * tail.ln_1p();
+                let share = tail / (1.0 + tail);
+                let value =
+                    if z < 0.0 { low + (high - low) * share } else { high - (high - low) * share };
+                (value, log_jacobian)
+            }
+            Self::Normal { mean, sd } => (mean + sd * z, sd.ln()),
+            Self::LogNormal { mean, sd } => {
+                let log = mean + sd * z;
+                (log.exp(), log + sd.ln())
+            }
+        }
+    }
+}
+
+fn standard_normal(rng: &mut impl Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+impl Prior {
+    /// A prior of these parameters, whose names must differ.
+    pub fn new<N: Into<String>>(
+        parameters: impl IntoIterator<Item = (N, Marginal)>,
+    ) -> Result<Self> {
+        let parameters: Vec<Parameter> = parameters
+            .into_iter()
+            .map(|(name, marginal)| Parameter { name: name.into(), marginal })
+            .collect();
+        if parameters.is_empty() {
+            return Err(Error::setting("prior", "empty", "of at least one parameter"));
+        }
+        for (i, parameter) in parameters.iter().enumerate() {
+            parameter.marginal.check()?;
+            if parameters[..i].iter().any(|other| other.name == parameter.name) {
+                return Err(Error::setting(
+                    "parameter",
+                    &parameter.name,
+                    "named differently from the others",
+                ));
+            }
+        }
+        Ok(Self { parameters })
+    }
+
+    /// Independent uniform parameters.
+    pub fn uniform<const D: usize>(
+        names: [&str; D],
+        low: [f64; D],
+        high: [f64; D],
+    ) -> Result<Self> {
+        let marginal = |i: usize| Marginal::Uniform { low: low[i], high: high[i] };
+        Self::new(names.into_iter().enumerate().map(|(i, name)| (name, marginal(i))))
+    }
+
+    /// Number of parameters.
+    pub fn dim(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parameters.iter().map(|parameter| parameter.name.as_str())
+    }
+
+    /// Whether every parameter is inside its support.
+    pub fn contains(&self, theta: &[f64]) -> bool {
+        self.zip(theta).all(|(marginal, value)| marginal.contains(value))
+    }
+
+    /// log p(θ), −∞ outside the support.
+    pub fn log_density(&self, theta: &[f64]) -> f64 {
+        self.zip(theta).map(|(marginal, value)| marginal.log_density(value)).sum()
+    }
+
+    /// A draw into `theta`.
+    pub fn sample(&self, rng: &mut impl Rng, theta: &mut [f64]) {
+        assert_eq!(theta.len(), self.dim(), "room for every parameter");
+        for (to, parameter) in theta.iter_mut().zip(&self.parameters) {
+            *to = parameter.marginal.sample(rng);
+        }
+    }
+
+    /// Maps θ inside the support to z in R^D; returns log |dθ/dz|.
+    pub fn to_unbounded(&self, theta: &[f64], z: &mut [f64]) -> f64 {
+        let pairs = self.zip(theta).zip(z);
+        pairs
+            .map(|((marginal, value), z)| {
+                let (to, log_jacobian) = marginal.to_unbounded(value);
+                *z = to;
+                log_jacobian
+            })
+            .sum()
+    }
+
+    /// Maps z in R^D into the support; returns log |dθ/dz|.
+    pub fn from_unbounded(&self, z: &[f64], theta: &mut [f64]) -> f64 {
+        let pairs = self.zip(z).zip(theta);
+        pairs
+            .map(|((marginal, z), theta)| {
+                let (to, log_jacobian) = marginal.from_unbounded(z);
+                *theta = to;
+                log_jacobian
+            })
+            .sum()
+    }
+
+    /// Log-density of z if θ(z) has this prior: log p(θ) + log |dθ/dz|. Both q and the prior gain the same
+    /// Jacobian, so g = q/p is the same in either space.
+    pub fn log_density_unbounded(&self, z: &[f64]) -> f64 {
+        let normal = |z: f64| -0.5 * z * z - HALF_LOG_TAU;
+        let log_density = |(marginal, z): (Marginal, f64)| match marginal {
+            Marginal::Uniform { .. } => -z.abs() - 2.0 * (-z.abs()).exp().ln_1p(),
+            Marginal::Normal { .. } | Marginal::LogNormal { .. } => normal(z),
+        };
+        self.zip(z).map(log_density).sum()
+    }
+
+    fn zip<'a>(&'a self, values: &'a [f64]) -> impl Iterator<Item = (Marginal, f64)> + 'a {
+        assert_eq!(values.len(), self.dim(), "a number for every parameter");
+        self.parameters.iter().map(|parameter| parameter.marginal).zip(values.iter().copied())
+    }
+}

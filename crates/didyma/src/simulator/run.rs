@@ -1,0 +1,176 @@
+//! Many simulations on all cores, each from the random stream of its index.
+
+use super::{SimulationFailed, Simulator};
+use crate::error::{Error, Result};
+use crate::rng::SimulationStreams;
+use crate::rows::Rows;
+use std::ops::{ControlFlow, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+/// What a piece of work should take: long enough to be worth handing over, short enough for progress.
+const PIECE: Duration = Duration::from_millis(2);
+/// Rows of a piece, at most.
+const LARGEST_PIECE: usize = 1 << 16;
+
+/// Summaries of many simulations.
+#[derive(Clone, Debug)]
+pub struct Simulations {
+    /// x, row after row; NaN throughout a row that failed.
+    pub x: Vec<f32>,
+    /// Failed simulations in the order of their rows.
+    pub failures: Vec<Failure>,
+    /// Rows that were simulated: all, unless the observer stopped the run.
+    pub done: usize,
+    /// Wall-clock time.
+    pub seconds: f64,
+}
+
+/// A simulation that gave no usable summaries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its row.
+    pub row: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulations done.
+    pub done: usize,
+    /// Simulations in all.
+    pub total: usize,
+    /// How many of those done failed.
+    pub failed: usize,
+}
+
+/// Simulates every row of `theta` on `threads` threads. Row i draws from the stream of index `first` + i, so
+/// the result is the same for any number of threads, and for any way of cutting rows into calls.
+///
+/// `observe` is told of progress, in the calling thread; if it breaks, the run stops after the simulations
+/// under way, and the rows not done are NaN.
+pub fn simulate(
+    simulator: &dyn Simulator,
+    theta: Rows,
+    streams: &SimulationStreams,
+    first: u64,
+    threads: usize,
+    observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Simulations> {
+    theta.expect_columns(simulator.theta_dim(), "parameters of the simulator")?;
+    theta.expect_finite()?;
+    if !(1..=1024).contains(&threads) {
+        return Err(Error::setting("threads", threads, "between 1 and 1024"));
+    }
+    let (start, total, x_dim) = (Instant::now(), theta.len(), simulator.x_dim());
+    let mut found = Simulations {
+        x: vec![f32::NAN; total * x_dim],
+        failures: Vec::new(),
+        done: 0,
+        seconds: 0.0,
+    };
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(total.max(1)) {
+            let worker = Worker { simulator, theta, streams, first, next: &next, stop: &stop };
+            let sender = sender.clone();
+            scope.spawn(move || worker.run(&sender));
+        }
+        drop(sender);
+        for piece in receiver {
+            found.x[piece.rows.start * x_dim..][..piece.x.len()].copy_from_slice(&piece.x);
+            found.done += piece.rows.len();
+            found.failures.extend(piece.failures);
+            let failed = found.failures.len();
+            if observe(Progress { done: found.done, total, failed }).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    found.failures.sort_unstable_by_key(|failure| failure.row);
+    found.seconds = start.elapsed().as_secs_f64();
+    Ok(found)
+}
+
+struct Piece {
+    rows: Range<usize>,
+    x: Vec<f32>,
+    failures: Vec<Failure>,
+}
+
+struct Worker<'a> {
+    simulator: &'a dyn Simulator,
+    theta: Rows<'a>,
+    streams: &'a SimulationStreams,
+    first: u64,
+    next: &'a AtomicUsize,
+    stop: &'a AtomicBool,
+}
+
+impl Worker<'_> {
+    /// Takes pieces of work until none is left, larger ones the faster simulations are.
+    fn run(&self, sender: &Sender<Piece>) {
+        let mut size = 1;
+        while !self.stop.load(Ordering::Relaxed) {
+            let start = self.next.fetch_add(size, Ordering::Relaxed);
+            if start >= self.theta.len() {
+                break;
+            }
+            let clock = Instant::now();
+            let piece = self.piece(start..self.theta.len().min(start + size));
+            let each = clock.elapsed().as_secs_f64() / size as f64;
+            size = ((PIECE.as_secs_f64() / each) as usize).clamp(1, (4 * size).min(LARGEST_PIECE));
+            if sender.send(piece).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn piece(&self, rows: Range<usize>) -> Piece {
+        let x_dim = self.simulator.x_dim();
+        let mut piece = Piece {
+            rows: rows.clone(),
+            x: Vec::with_capacity(rows.len() * x_dim),
+            failures: Vec::new(),
+        };
+        let (mut theta, mut x) = (vec![0.0; self.theta.columns()], vec![0.0; x_dim]);
+        for row in rows {
+            theta.iter_mut().zip(self.theta.row(row)).for_each(|(to, &from)| *to = f64::from(from));
+            match self.once(row, &theta, &mut x) {
+                Ok(()) => piece.x.extend(x.iter().map(|&v| v as f32)),
+                Err(SimulationFailed(reason)) => {
+                    piece.x.resize(piece.x.len() + x_dim, f32::NAN);
+                    piece.failures.push(Failure { row, reason });
+                }
+            }
+        }
+        piece
+    }
+
+    /// One simulation; a panic in it is a failure like any other.
+    fn once(
+        &self,
+        row: usize,
+        theta: &[f64],
+        x: &mut [f64],
+    ) -> std::result::Result<(), SimulationFailed> {
+        let mut rng = self.streams.stream(self.first + row as u64);
+        let simulate = || self.simulator.simulate(theta, &mut rng, x);
+        catch_unwind(AssertUnwindSafe(simulate)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            let text = text.unwrap_or_else(|| "no message".to_owned());
+            Err(SimulationFailed(format!("the simulator panicked: {text}")))
+        })?;
+        // What is stored is f32: a number beyond its range is as useless as an infinite one.
+        match x.iter().position(|&v| !(v as f32).is_finite()) {
+            None => Ok(()),
+            Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, x[i]))),
+        }
+    }
+}
