@@ -2,7 +2,7 @@
 
 use crate::args::AlphaArgs;
 use didyma::estimator::alpha::{Model, advise};
-use didyma::estimator::{Estimator, Named};
+use didyma::estimator::{Estimator, Named, Tails};
 use serde::Serialize;
 use std::fmt;
 
@@ -17,7 +17,8 @@ pub struct AlphaReport {
     base_variance: f64,
     alpha_paper: f64,
     alpha_recipe: f64,
-    kappa_recipe: f64,
+    /// Absent if the tails are not scaled geometric.
+    kappa_recipe: Option<f64>,
     alpha_one_parameter: f64,
     cost_paper: f64,
     cost_recipe: f64,
@@ -54,7 +55,10 @@ pub fn alpha(args: &AlphaArgs) -> anyhow::Result<AlphaReport> {
         base_variance: args.base_variance,
         alpha_paper: advice.paper.settings().alpha,
         alpha_recipe: advice.recipe.settings().alpha,
-        kappa_recipe: advice.kappa,
+        kappa_recipe: match advice.recipe.settings().tails {
+            Tails::Scaled { kappa } => Some(kappa),
+            _ => None,
+        },
         alpha_one_parameter: advice.one_parameter,
         cost_paper: advice.paper.expected_inner(),
         cost_recipe: advice.recipe.expected_inner(),
@@ -85,12 +89,24 @@ impl fmt::Display for AlphaReport {
         }
         row("inner samples", self.cost_paper, self.cost_recipe)?;
         row("variance x cost", self.variance_times_cost_paper, self.variance_times_cost_recipe)?;
-        let (kappa, one) = (short(self.kappa_recipe), short(self.alpha_one_parameter));
-        writeln!(
+        match self.kappa_recipe {
+            Some(kappa) => writeln!(
+                f,
+                "  The recipe's tails are min(1, kappa 2^(-alpha (j - base))) with kappa = {};",
+                short(kappa)
+            )?,
+            None => {
+                writeln!(f, "  The recipe's masses fall like 2^(-alpha j), the first one apart;")?
+            }
+        }
+        let one = self.alpha_one_parameter;
+        let edge = one < 0.01 || one > self.r2 + 0.99;
+        let edge = if edge { " (the end of its range)" } else { "" };
+        write!(
             f,
-            "  The recipe's tails are min(1, kappa 2^(-alpha (j - base))) with kappa = {kappa};"
-        )?;
-        write!(f, "  with the paper's tails, which tie kappa to alpha, the best alpha is {one}.")
+            "  with the paper's tails, tied to alpha alone, the best alpha is {}{edge}.",
+            short(one)
+        )
     }
 }
 

@@ -3,9 +3,12 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use didyma::estimator::{Coupling, Difference, Method, Named, Settings};
+use didyma::parallel;
+use didyma::tasks::Task;
 use didyma::toy::{TOYS, Toy};
 use didyma::workload::{SHAPES, Shape};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Simulation-based Bayesian inference: from a simulator, a prior and an observation to a posterior.
 #[derive(Debug, Parser)]
@@ -61,6 +64,11 @@ pub enum BenchCommand {
   didyma bench step --json | jq .fraction_of_gemm_peak
   DIDYMA_KERNELS=avx2 didyma bench step     (avx512, avx2, portable or scalar kernels)")]
     Step(StepArgs),
+    /// Count simulations per second of each task at its true parameters.
+    #[command(after_help = "Examples:
+  didyma bench simulate
+  didyma bench simulate --task mg1 --threads 1 --json")]
+    Simulate(BenchSimulateArgs),
 }
 
 #[derive(Debug, Parser)]
@@ -97,31 +105,65 @@ impl StepArgs {
     }
 
     pub fn threads(&self) -> usize {
-        let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        self.threads.unwrap_or_else(all)
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct BenchSimulateArgs {
+    /// Task to simulate [default: all].
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Task::NAMES))]
+    task: Option<String>,
+
+    /// Threads [default: one, then all cores].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(allow_negative_numbers = true)]
+    threads: Option<usize>,
+
+    /// How long to measure each.
+    #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(allow_negative_numbers = true)]
+    pub seconds: f64,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl BenchSimulateArgs {
+    pub fn tasks(&self) -> Vec<Task> {
+        let wanted = |name: &&str| self.task.as_deref().is_none_or(|task| task == *name);
+        Task::NAMES.into_iter().filter(wanted).filter_map(Task::named).collect()
+    }
+
+    pub fn threads(&self) -> Vec<usize> {
+        let mut all = self.threads.map_or(vec![1, parallel::cores()], |threads| vec![threads]);
+        all.dedup();
+        all
     }
 }
 
 #[derive(Debug, Parser)]
 pub struct AlphaArgs {
-    /// Multilevel method: ru, tru, rr, grr or tgrr.
-    #[arg(long, value_name = "NAME", value_parser = named::<Method>())]
+    /// Multilevel method.
+    #[arg(long, value_name = "NAME", value_parser = multilevel())]
     method: Method,
 
     /// Rate at which the second moments of the gradient's differences fall with the level: 2^(−r2·l).
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub r2: f64,
 
-    /// Lowest level [default: the paper's, 2 for grr and tgrr].
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    /// Lowest level of grr and tgrr; the others start at 0 [default: 2].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
     base: Option<u32>,
 
-    /// Highest level of tru and tgrr [default: the paper's 4]; the others have none.
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    /// Highest level of tru and tgrr; the others have none [default: 4, or two above the base].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
     top: Option<u32>,
 
     /// Inner samples of level 0.
-    #[arg(long, default_value = "8", value_name = "COUNT", allow_negative_numbers = true)]
+    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = whole::<usize>)]
+    #[arg(allow_negative_numbers = true)]
     m0: usize,
 
     /// Variance of the base term, in units of B, if the levels above it have second moments B·2^(−r2·l).
@@ -145,7 +187,7 @@ impl AlphaArgs {
             .chain(ignored("top", !method.is_truncated() && self.top.is_some()))
             .collect();
         let base = self.base.filter(|_| levels).unwrap_or(paper.base);
-        let top = paper.top.map(|top| self.top.unwrap_or(top.max(base)));
+        let top = paper.top.map(|top| self.top.unwrap_or(top.max(base + 2)));
         let name = method.name();
         let remark =
             (!ignored.is_empty()).then(|| format!("no effect on {name}: {}", ignored.join(", ")));
@@ -161,7 +203,7 @@ pub struct LevelsArgs {
     toy: String,
 
     /// Multilevel method, for its base level and for what it needs of the rates.
-    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = named::<Method>())]
+    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = multilevel())]
     method: Method,
 
     /// What the outer θ has to do with the inner samples: nothing, a member of every block, or where
@@ -175,36 +217,40 @@ pub struct LevelsArgs {
     difference: Difference,
 
     /// Inner samples of level 0.
-    #[arg(long, default_value = "8", value_name = "COUNT", allow_negative_numbers = true)]
+    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = whole::<usize>)]
+    #[arg(allow_negative_numbers = true)]
     m0: usize,
 
-    /// Lowest level of the method [default: the paper's, 2 for grr and tgrr, else 0].
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    /// Lowest level of the method [default: 2 for grr and tgrr, else 0].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
     base: Option<u32>,
 
-    /// Highest level of the method, or where it is capped [default: the paper's].
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    /// Highest level of the method, or where it is capped [default for tru and tgrr: 4, or two above the
+    /// base].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
     top: Option<u32>,
 
     /// Highest level to measure.
-    #[arg(long, default_value = "6", value_name = "LEVEL", allow_negative_numbers = true)]
+    #[arg(long, default_value = "6", value_name = "LEVEL", value_parser = whole::<u32>)]
+    #[arg(allow_negative_numbers = true)]
     pub levels: u32,
 
-    /// Evaluations of log q at each level.
-    #[arg(long, default_value = "1000000", value_name = "COUNT", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000_000))]
+    /// Evaluations of log q at each level; more where that is less than 200 queries.
+    #[arg(long, default_value = "1000000", value_name = "COUNT", value_parser = whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
     pub budget: u64,
 
     /// Seed of all random numbers.
-    #[arg(long, default_value = "1", value_name = "NUMBER", allow_negative_numbers = true)]
+    #[arg(long, default_value = "1", value_name = "NUMBER", value_parser = whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
     pub seed: u64,
 
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
 
-    /// Write a picture of the levels (SVG).
-    #[arg(long, value_name = "FILE")]
+    /// Write a picture of the levels, as an SVG file.
+    #[arg(long, value_name = "FILE", value_parser = svg)]
     pub plot: Option<PathBuf>,
 }
 
@@ -216,11 +262,30 @@ impl LevelsArgs {
     pub fn settings(&self) -> Settings {
         let Self { method, coupling, difference, m0, .. } = *self;
         let paper = Settings::paper(method);
-        let (base, top) = (self.base.unwrap_or(paper.base), self.top.or(paper.top));
+        let base = self.base.unwrap_or(paper.base);
+        let top = self.top.or(paper.top.map(|top| top.max(base + 2)));
         // Naive differences are for looking at; they have no law without a top level.
         let naive = difference == Difference::Naive;
         let top = top.or(naive.then_some(self.levels));
         Settings { coupling, difference, m0, base, top, ..paper }
+    }
+}
+
+/// One of the methods that draw a level.
+fn multilevel() -> impl TypedValueParser<Value = Method> {
+    let methods = Method::ALL.iter().filter(|(_, method)| method.is_multilevel());
+    PossibleValuesParser::new(methods.map(|(name, _)| *name))
+        .map(|name| Method::named(&name).expect("only known names are accepted"))
+}
+
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "give a whole number, 0 or above".to_owned())
+}
+
+fn svg(text: &str) -> Result<PathBuf, String> {
+    match text.to_ascii_lowercase().ends_with(".svg") {
+        true => Ok(PathBuf::from(text)),
+        false => Err("give a file name that ends in .svg".to_owned()),
     }
 }
 

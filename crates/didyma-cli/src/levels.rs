@@ -17,6 +17,7 @@ pub struct ToyLevels {
     coupling: &'static str,
     difference: &'static str,
     m0: usize,
+    top: Option<u32>,
     budget: u64,
     seed: u64,
     #[serde(flatten)]
@@ -34,6 +35,7 @@ pub fn levels(args: &LevelsArgs) -> anyhow::Result<ToyLevels> {
         coupling: settings.coupling.name(),
         difference: settings.difference.name(),
         m0: settings.m0,
+        top: settings.top,
         budget: args.budget,
         seed: args.seed,
         report,
@@ -46,8 +48,9 @@ impl ToyLevels {
     pub fn plot(&self, args: &LevelsArgs) -> anyhow::Result<()> {
         let Some(path) = &args.plot else { return Ok(()) };
         let svg = level_plot(&self.report, &self.title()).map_err(|error| anyhow!("{error}"))?;
-        std::fs::write(path, svg)
-            .with_context(|| format!("could not write the plot {}", path.display()))
+        std::fs::write(path, svg).with_context(|| {
+            format!("could not write the plot {}: choose a folder that exists", path.display())
+        })
     }
 
     fn title(&self) -> String {
@@ -77,7 +80,9 @@ impl fmt::Display for ToyLevels {
                 l.kurtosis
             )?;
         }
-        writeln!(f, "rates, fitted to levels 1 to 6 (bias: 1 to 4)")?;
+        let last = report.levels.len() - 1;
+        let (last, bias) = (last.min(6), last.min(4));
+        writeln!(f, "rates, fitted to levels 1 to {last} (bias: 1 to {bias})")?;
         let LevelReport { r1, r1_se, r2, r2_se, r2_safe, bias_rate, bias_rate_se, .. } = report;
         writeln!(f, "  r1    {r1:.2} ± {r1_se:.2}   E|loss|^2 falls like 2^(-r1 l)")?;
         writeln!(
@@ -88,15 +93,26 @@ impl fmt::Display for ToyLevels {
             f,
             "  bias  {bias_rate:.2} ± {bias_rate_se:.2}   the mean falls like 2^(-bias l)"
         )?;
-        let (level, variance) = (report.base.level, report.base.variance_gradient);
+        let base = &report.base;
         let tails: Vec<_> = report.tails.iter().map(|p| format!("{p:.3}")).collect();
+        writeln!(f, "{} from base level {}", self.method, base.level)?;
+        let (variance, unit) = (base.variance_gradient, base.base_variance);
         write!(
             f,
-            "{}: base level {level} has a gradient variance of {variance:.3}; best P(L >= {}), ... = {}",
-            self.method,
-            level + 1,
-            tails.join(", ")
+            "  variance of its gradient {variance:.3}, or {unit:.3} B with E|gradient|^2 = B 2^(-r2 l)"
         )?;
+        if !tails.is_empty() {
+            write!(f, "\n  best P(L >= {}), ... = {}", base.level + 1, tails.join(", "))?;
+        }
+        if *r2 > 0.0 {
+            let from =
+                if base.level > 0 { format!(" --base {}", base.level) } else { String::new() };
+            let method = self.method;
+            write!(
+                f,
+                "\n  see: didyma alpha --method {method} --r2 {r2:.2}{from} --base-variance {unit:.3}"
+            )?;
+        }
         report.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
     }
 }

@@ -29,18 +29,17 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<()> {
     check_kernels()?;
     match args.command {
-        Command::Alpha(args) => {
-            let report = alpha::alpha(&args)?;
-            print(&if args.json { serde_json::to_string(&report)? } else { report.to_string() })
-        }
+        Command::Alpha(args) => show(&alpha::alpha(&args)?, args.json),
         Command::Levels(args) => {
             let report = levels::levels(&args)?;
-            print(&if args.json { serde_json::to_string(&report)? } else { report.to_string() })?;
+            show(&report, args.json)?;
             report.plot(&args)
         }
-        Command::Bench { command: BenchCommand::Step(step) } => {
-            let report = bench::step(&step)?;
-            print(&if step.json { serde_json::to_string(&report)? } else { report.to_string() })
+        Command::Bench { command: BenchCommand::Step(args) } => {
+            show(&bench::step(&args)?, args.json)
+        }
+        Command::Bench { command: BenchCommand::Simulate(args) } => {
+            show(&bench::simulate(&args)?, args.json)
         }
     }
 }
@@ -56,6 +55,11 @@ fn check_kernels() -> anyhow::Result<()> {
         ),
         _ => Ok(()),
     }
+}
+
+/// Prints a result as text or as one JSON object.
+fn show(report: &(impl std::fmt::Display + serde::Serialize), json: bool) -> anyhow::Result<()> {
+    print(&if json { serde_json::to_string(report)? } else { report.to_string() })
 }
 
 /// Prints a line; a reader that has gone away (`| head`) is no error.

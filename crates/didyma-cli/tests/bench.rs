@@ -33,6 +33,9 @@ fn json_has_every_key_and_consistent_numbers() {
         "reduction_ms",
         "estimator_share",
         "peak_rss_mb",
+        "kernels",
+        "steps",
+        "fastest_ms",
     ];
     let object = json.as_object().expect("an object");
     assert!(keys.iter().all(|&key| object.contains_key(key)) && object.len() == keys.len());

@@ -66,6 +66,11 @@ fn levels_have_their_keys_rates_and_picture() {
             assert!(number(&level[key]).is_finite(), "{key}");
         }
     }
+    // tgrr goes from level 2 to level 4 unless it is told otherwise.
+    assert_eq!(
+        (found["tails"].as_array().map(Vec::len), found["top"].as_u64()),
+        (Some(2), Some(4))
+    );
     for key in ["r1", "r1_se", "r2", "r2_se", "bias_rate"] {
         assert!(number(&found[key]).is_finite(), "{key}");
     }
@@ -85,7 +90,7 @@ fn bad_arguments_are_refused_with_the_remedy() {
         (&["alpha", "--method", "grr", "--r2", "1.05"][..], &["r2 is 1.05", "1.1", "tgrr"][..]),
         (&["alpha", "--method", "tgrr", "--r2", "-1"], &["r2 is -1", "above 0"]),
         (&["alpha", "--method", "tgrr", "--r2", "nan"], &["r2 is NaN"]),
-        (&["alpha", "--method", "nested", "--r2", "1.8"], &["method is nested", "tgrr"]),
+        (&["alpha", "--method", "nested", "--r2", "1.8"], &["--method", "nested", "tgrr"]),
         (&["alpha", "--method", "grrr", "--r2", "1.8"], &["--method", "grr"]),
         (&["alpha", "--method", "tgrr"], &["--r2"]),
         (&["alpha", "--method", "tgrr", "--r2", "1.8", "--top", "1"], &["top is 1", "base (2)"]),
@@ -97,9 +102,13 @@ fn bad_arguments_are_refused_with_the_remedy() {
         ),
         (&["levels", "--toy", "harsh"], &["--toy", "benign", "four-d"]),
         (&["levels", "--toy", "mild", "--levels", "2"], &["levels is 2", "between 3"]),
-        (&["levels", "--toy", "mild", "--method", "atomic"], &["method is atomic"]),
+        (&["levels", "--toy", "mild", "--method", "atomic"], &["--method", "atomic", "ru"]),
+        (&["alpha", "--method", "tgrr", "--r2", "1.8", "--top", "2"], &["top is 2", "above base"]),
+        (&["levels", "--toy", "mild", "--levels", "-1"], &["--levels", "whole number"]),
+        (&["levels", "--toy", "mild", "--m0", "1000000"], &["levels is 6", "m0"]),
+        (&["levels", "--toy", "mild", "--plot", "levels.png"], &["--plot", ".svg"]),
         (&["levels", "--toy", "mild", "--m0", "0"], &["m0 is 0"]),
-        (&["levels", "--toy", "mild", "--budget", "10"], &["--budget", "1000"]),
+        (&["levels", "--toy", "mild", "--budget", "many"], &["--budget", "whole number"]),
         (&["levels", "--toy", "mild", "--coupling", "loose"], &["--coupling", "inclusive"]),
         (
             &["levels", "--toy", "mild", "--budget", "1000", "--plot", "no/such/folder/plot.svg"],

@@ -347,8 +347,8 @@ fn bad_settings_name_themselves_and_the_remedy() {
             &["alpha is 1", "between 1 and 2", "cost is infinite", "variance", "set top"],
         ),
         (Settings { alpha: 2.0, ..paper(Method::Grr) }, &["alpha is 2", "between 1 and 2"]),
-        (Settings { alpha: 0.0, ..paper(Method::Tgrr) }, &["alpha is 0", "above 0 and up to 8"]),
-        (Settings { alpha: f64::NAN, ..paper(Method::Tgrr) }, &["alpha is NaN", "above 0"]),
+        (Settings { alpha: 0.0, ..paper(Method::Tgrr) }, &["alpha is 0", "between 0.01 and 8"]),
+        (Settings { alpha: f64::NAN, ..paper(Method::Tgrr) }, &["alpha is NaN", "between 0.01"]),
         (
             Settings { tails: Tails::Free(vec![0.2, 0.3]), ..paper(Method::Tgrr) },
             &["tails is [0.2, 0.3]", "none of them larger"],
@@ -401,4 +401,5 @@ fn a_pool_that_is_too_small_is_refused() {
     pool.refill(0..101).unwrap();
     run(Settings::paper(Method::Nested), &mut pool).unwrap();
     assert!(Pool::new([], Replacement::Without).is_err());
+    assert!(Pool::new([3, 5, 3], Replacement::Without).is_err());
 }

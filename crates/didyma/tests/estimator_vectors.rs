@@ -303,10 +303,9 @@ fn optimal_alpha() {
     for row in rows {
         let rate = number(&row["r"]);
         let model = Model { rate, base_variance: 1.0 };
-        close("RU", model.recipe(Method::Ru, 0).0, number(&row["RU"]));
+        close("RU", model.alpha(), number(&row["RU"]));
         let scaled = number(&row["RR_sharp_or_kappa_geometric"]);
-        close("RR", model.recipe(Method::Rr, 0).0, scaled);
-        close("GRR", model.recipe(Method::Grr, 2).0, scaled);
+        close("RR and GRR", model.alpha(), scaled);
         for (objective, key) in [
             (GrrObjective::Sharp, "GRR_m2_sharp_geometric"),
             (GrrObjective::PrintedBound, "GRR_m2_printed_bound"),

@@ -1,7 +1,7 @@
 //! Mean, variance and cost of an estimator, batch by batch as training sees it.
 
 use super::Problem;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimator::{Estimator, Plan};
 use crate::rng::{Purpose, Streams};
 
@@ -36,6 +36,12 @@ pub fn measure_batches(
     batches: usize,
     streams: Streams,
 ) -> Result<BatchMoments> {
+    if size == 0 {
+        return Err(Error::setting("size", size, "at least 1"));
+    }
+    if batches < 2 {
+        return Err(Error::setting("batches", batches, "at least 2, for a standard error"));
+    }
     let mut plan = Plan::default();
     let mut gradient = vec![0.0; problem.gradient_len()];
     let (mut loss, mut pairs) = (Sums::default(), Sums::default());

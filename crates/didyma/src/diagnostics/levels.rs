@@ -3,17 +3,18 @@
 use super::Problem;
 use super::regression::log2_slope;
 use crate::error::{Error, Result};
-use crate::estimator::alpha::{LEAST_RATE, free_tails};
-use crate::estimator::{Blocks, Coupling, Estimator, Method, Named, Plan, Settings};
+use crate::estimator::alpha::{LEAST_RATE, best_tails};
+use crate::estimator::{Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Named, Plan, Settings};
 use crate::rng::{Purpose, Streams};
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
 pub use super::regression::Slope;
 
 /// Levels whose differences the rates are fitted to; level 0 holds the outer term and is left out.
-const FITTED: std::ops::RangeInclusive<u32> = 1..=6;
+const FITTED: RangeInclusive<u32> = 1..=6;
 /// Levels that the rate of the bias is fitted to: means are lost in the noise sooner.
-const FITTED_BIAS: std::ops::RangeInclusive<u32> = 1..=4;
+const FITTED_BIAS: RangeInclusive<u32> = 1..=4;
 /// Queries of a level, at least.
 const LEAST_QUERIES: usize = 200;
 /// Kurtosis above which the second moments rest on few draws.
@@ -51,6 +52,8 @@ pub struct BaseTerm {
     pub level: u32,
     /// Trace of the covariance of ρ_{M_m}.
     pub variance_gradient: f64,
+    /// The same in units of B, if E ‖Δρ_l‖² = B 2^(−r2 l) by the fitted line: what `didyma alpha` asks for.
+    pub base_variance: f64,
     /// M_m + 1.
     pub cost: f64,
 }
@@ -76,7 +79,7 @@ pub struct LevelReport {
     pub bias_rate_se: f64,
     /// The base term of the method.
     pub base: BaseTerm,
-    /// Best P(L ≥ j) for the levels above the base, from the measured moments.
+    /// Best P(L ≥ j) for the levels above the base up to the top, if there is one, from the measured moments.
     pub tails: Vec<f64>,
     /// In plain words.
     pub warnings: Vec<String>,
@@ -89,7 +92,7 @@ pub struct LevelStudy {
     pub settings: Settings,
     /// The highest level to measure.
     pub highest: u32,
-    /// Evaluations of g at each level.
+    /// Evaluations of g at each level; more if that is less than 200 queries.
     pub budget: usize,
 }
 
@@ -101,8 +104,10 @@ impl LevelStudy {
 
     /// Draws queries at every level and fits the rates.
     pub fn run(&self, problem: &mut impl Problem, streams: Streams) -> Result<LevelReport> {
-        if self.highest < 3 || self.highest > 16 {
-            return Err(Error::setting("levels", self.highest, "between 3 and 16"));
+        let largest = self.settings.m0.checked_shl(self.highest).unwrap_or(usize::MAX);
+        if !(3..=16).contains(&self.highest) || largest > LARGEST_BLOCK {
+            let why = format!("between 3 and 16, with m0 · 2^levels up to {LARGEST_BLOCK}");
+            return Err(Error::setting("levels", self.highest, why));
         }
         if !self.settings.method.is_multilevel() {
             let why = "ru, tru, rr, grr or tgrr: the others have no levels";
@@ -120,8 +125,7 @@ impl LevelStudy {
             (0..=self.highest).map(|l| self.measure(&mut all, l, problem, streams).0).collect();
         let base = self.settings.base;
         let (_, variance_gradient) = self.measure(&mut from(base)?, base, problem, streams);
-        let cost = (self.settings.m0 << base) as f64 + 1.0;
-        Ok(self.report(levels, BaseTerm { level: base, variance_gradient, cost }))
+        Ok(self.report(levels, variance_gradient))
     }
 
     /// Moments of one level, and the trace of the covariance of its gradient.
@@ -168,33 +172,38 @@ impl LevelStudy {
         (moments, variance)
     }
 
-    fn report(&self, levels: Vec<LevelMoments>, base: BaseTerm) -> LevelReport {
-        let fit = |range: std::ops::RangeInclusive<u32>, of: fn(&LevelMoments) -> (f64, f64)| {
+    fn report(&self, levels: Vec<LevelMoments>, variance_gradient: f64) -> LevelReport {
+        let fit = |range: RangeInclusive<u32>, of: fn(&LevelMoments) -> (f64, f64)| {
             let inside = levels.iter().filter(|l| range.contains(&l.level));
             let point = |l: &LevelMoments| (l.level, of(l).0, of(l).1.powi(2));
-            let Slope { value, error } = log2_slope(&inside.map(point).collect::<Vec<_>>());
-            (-value, error)
+            log2_slope(&inside.map(point).collect::<Vec<_>>())
         };
-        let (r1, r1_se) = fit(FITTED, |l| (l.second_moment_loss, l.second_moment_loss_se));
-        let (r2, r2_se) = fit(FITTED, |l| (l.second_moment_gradient, l.second_moment_gradient_se));
-        let (bias_rate, bias_rate_se) = fit(FITTED_BIAS, |l| (l.mean_loss, l.mean_loss_se));
-        let above = levels.iter().filter(|l| l.level > base.level);
+        let loss = fit(FITTED, |l| (l.second_moment_loss, l.second_moment_loss_se));
+        let gradient = fit(FITTED, |l| (l.second_moment_gradient, l.second_moment_gradient_se));
+        let mean = fit(FITTED_BIAS, |l| (l.mean_loss, l.mean_loss_se));
+        let Settings { method, m0, base: level, top, .. } = self.settings;
+        let base = BaseTerm {
+            level,
+            variance_gradient,
+            base_variance: variance_gradient / gradient.intercept.exp2(),
+            cost: (m0 << level) as f64 + 1.0,
+        };
+        let above =
+            levels.iter().filter(|l| l.level > level && top.is_none_or(|top| l.level <= top));
         let above: Vec<_> = above.map(|l| (l.second_moment_gradient, l.cost)).collect();
-        let tails = free_tails((base.variance_gradient, base.cost), &above);
-        let r2_safe = r2 - 2.0 * r2_se;
-        let warnings = self.warnings(&levels, r2_safe);
+        let r2_safe = -gradient.value - 2.0 * gradient.error;
         LevelReport {
-            levels,
-            r1,
-            r1_se,
-            r2,
-            r2_se,
+            r1: -loss.value,
+            r1_se: loss.error,
+            r2: -gradient.value,
+            r2_se: gradient.error,
             r2_safe,
-            bias_rate,
-            bias_rate_se,
+            bias_rate: -mean.value,
+            bias_rate_se: mean.error,
+            tails: best_tails(method, (base.variance_gradient, base.cost), &above),
             base,
-            tails,
-            warnings,
+            warnings: self.warnings(&levels, r2_safe),
+            levels,
         }
     }
 

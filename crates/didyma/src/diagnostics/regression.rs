@@ -9,6 +9,8 @@ pub struct Slope {
     pub value: f64,
     /// Its standard error.
     pub error: f64,
+    /// log₂ at level 0, by the line.
+    pub intercept: f64,
 }
 
 /// Variance of log₂ that even an exact mean is given: the law is a power of 2 only asymptotically.
@@ -34,7 +36,8 @@ pub(super) fn log2_slope(points: &[(u32, f64, f64)]) -> Slope {
     let residual = |p: &(f64, f64, f64)| ln_2 * (p.1 - log - value * (p.0 - level));
     let chi_squared: f64 = points.iter().map(|p| p.2 * residual(p).powi(2)).sum();
     let scatter = chi_squared / (points.len() as f64 - 2.0).max(1.0);
-    Slope { value, error: (scatter.max(1.0) / spread).sqrt() / ln_2 }
+    let error = (scatter.max(1.0) / spread).sqrt() / ln_2;
+    Slope { value, error, intercept: log - value * level }
 }
 
 #[cfg(test)]
@@ -49,6 +52,7 @@ mod tests {
             log2_slope(&points)
         };
         assert!((fit(0.01).value + 1.7).abs() < 1e-12);
+        assert!((fit(0.01).intercept - 3f64.log2()).abs() < 1e-12);
         // Levels 1 to 6: Σ (l − 3.5)² = 17.5.
         let expected = (0.011f64 / 17.5).sqrt() / std::f64::consts::LN_2;
         assert!((fit(0.01).error - expected).abs() < 1e-12);

@@ -33,6 +33,17 @@ pub fn free_tails(base: (f64, f64), levels: &[(f64, f64)]) -> Vec<f64> {
     levels.iter().map(tail).collect()
 }
 
+/// The best tails of a method, from (variance, cost) of its base and of each level above it: [`free_tails`] for a
+/// roulette; for a single term masses ∝ √(V/C), by the same inequality.
+pub fn best_tails(method: Method, base: (f64, f64), levels: &[(f64, f64)]) -> Vec<f64> {
+    if !method.is_single_term() {
+        return free_tails(base, levels);
+    }
+    let masses: Vec<f64> = levels.iter().map(|(variance, cost)| (variance / cost).sqrt()).collect();
+    let total = (base.0 / base.1).sqrt() + masses.iter().sum::<f64>();
+    (0..masses.len()).map(|i| masses[i..].iter().sum::<f64>() / total).collect()
+}
+
 /// A model of the levels: V_j = 2^(−rj) above the base and V_m = c at it, in units of B; C_j = 2^j and
 /// C_m = 2^m, in units of M₀.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,17 +55,28 @@ pub struct Model {
 }
 
 impl Model {
-    /// The recipe's α = (r+1)/2 and κ for a method with this base level.
-    pub fn recipe(&self, method: Method, base: u32) -> (f64, f64) {
-        let alpha = 0.5 * (self.rate + 1.0);
-        let root = self.base_variance.sqrt();
-        let step = (-alpha).exp2();
-        let kappa = match method.is_single_term() {
-            // Masses ∝ √(V_l/C_l): those above the base geometric, the first apart.
-            true => 1.0 / (root * ((alpha - 0.5) * f64::from(base)).exp2() * (1.0 - step) + step),
-            false => ((0.5 - alpha) * f64::from(base)).exp2() / root,
-        };
-        (alpha, kappa)
+    /// The recipe's α = (r+1)/2.
+    pub fn alpha(&self) -> f64 {
+        0.5 * (self.rate + 1.0)
+    }
+
+    /// The recipe's tails: scaled geometric, or, for a single term with a top level, its masses normalised.
+    pub fn tails(&self, method: Method, base: u32, top: Option<u32>) -> Tails {
+        let (alpha, root) = (self.alpha(), self.base_variance.sqrt());
+        let (m, step) = (f64::from(base), (-alpha).exp2());
+        match (method.is_single_term(), top) {
+            (true, Some(top)) => {
+                let level = |l: u32| ((-self.rate * f64::from(l)).exp2(), f64::from(l).exp2());
+                let levels: Vec<_> = (base + 1..=top).map(level).collect();
+                Tails::Free(best_tails(method, (self.base_variance, m.exp2()), &levels))
+            }
+            // Masses ∝ √(V_l/C_l): those above the base are geometric, the first is apart.
+            (true, None) => {
+                let first = root * ((alpha - 0.5) * m).exp2() * (1.0 - step);
+                Tails::Scaled { kappa: 1.0 / (first + step) }
+            }
+            (false, _) => Tails::Scaled { kappa: ((0.5 - alpha) * m).exp2() / root },
+        }
     }
 
     /// Variance × cost of a level law, cross terms left out, in units of B · M₀.
@@ -73,7 +95,7 @@ impl Model {
     /// between 0 and r + 1 with one.
     pub fn one_parameter(&self, method: Method, base: u32, top: Option<u32>) -> f64 {
         match top {
-            _ if method.is_single_term() && top.is_none() => 0.5 * (self.rate + 1.0),
+            _ if method.is_single_term() && top.is_none() => self.alpha(),
             None => minimise(1.0, self.rate, |alpha| {
                 (sharp_variance(alpha, self.rate, base) + self.base_variance)
                     * (corrections(alpha, base) + f64::from(base).exp2())
@@ -156,10 +178,8 @@ fn scan(low: f64, high: f64, function: impl Fn(f64) -> f64) -> f64 {
 pub struct Advice {
     /// At the paper's α.
     pub paper: Estimator,
-    /// With the scaled geometric law of the recipe.
+    /// With the recipe's α and tails.
     pub recipe: Estimator,
-    /// κ of the recipe.
-    pub kappa: f64,
     /// The best α if κ must stay tied to it.
     pub one_parameter: f64,
 }
@@ -195,12 +215,14 @@ pub fn advise(settings: &Settings, model: Model) -> Result<Advice> {
         );
         return Err(Error::setting("r2", model.rate, why));
     }
-    let (alpha, kappa) = model.recipe(method, base);
+    if top == Some(base) {
+        let why = format!("above base ({base}), or there is no level to choose");
+        return Err(Error::setting("top", base, why));
+    }
     let law = |alpha, tails| Estimator::new(Settings { alpha, tails, ..settings.clone() });
     Ok(Advice {
         paper: law(method.paper_alpha(), Tails::Paper)?,
-        recipe: law(alpha, Tails::Scaled { kappa })?,
-        kappa,
+        recipe: law(model.alpha(), model.tails(method, base, top))?,
         one_parameter: model.one_parameter(method, base, top),
     })
 }

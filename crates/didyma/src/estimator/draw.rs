@@ -99,10 +99,18 @@ impl Pool {
     pub fn new(rows: impl IntoIterator<Item = u32>, replacement: Replacement) -> Result<Self> {
         let mut pool = Self { rows: Vec::new(), replacement, swaps: Vec::new() };
         pool.refill(rows)?;
-        Ok(pool)
+        let mut sorted = pool.rows.clone();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => {
+                let why = "different rows, or a block could hold one twice";
+                Err(Error::setting("pool", format!("with row {} twice", pair[0]), why))
+            }
+            None => Ok(pool),
+        }
     }
 
-    /// Replaces the rows, in the same memory: for atoms that come from the batch.
+    /// Replaces the rows by others, each given once, in the same memory: for atoms that come from the batch.
     pub fn refill(&mut self, rows: impl IntoIterator<Item = u32>) -> Result<()> {
         self.rows.clear();
         self.rows.extend(rows);

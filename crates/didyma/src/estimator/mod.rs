@@ -69,6 +69,8 @@ mod plan;
 mod reduce;
 mod settings;
 
+pub(crate) use settings::LARGEST_BLOCK;
+
 pub use draw::{Draws, Pool, Replacement, Source};
 pub use law::LevelLaw;
 pub use multilevel::{Estimator, Target};

@@ -1,9 +1,8 @@
 //! From a batch of outer samples to the plan of a step.
 
-use super::settings::LARGEST_BLOCK;
 use super::{
-    Blocks, Coupling, Difference, Draws, GroupMut, LevelLaw, Levels, Method, Named, Plan, Settings,
-    Source, Term,
+    Blocks, Coupling, Difference, Draws, GroupMut, LARGEST_BLOCK, LevelLaw, Levels, Method, Named,
+    Plan, Settings, Source, Term,
 };
 use crate::error::{Error, Result};
 use crate::rng::Stream;

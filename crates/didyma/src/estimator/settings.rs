@@ -256,7 +256,7 @@ impl Settings {
             _ => ("m0", self.m0),
         };
         if !(least..=LARGEST_BLOCK).contains(&size) {
-            let expected = format!("between {least} and {LARGEST_BLOCK}: a block has samples");
+            let expected = format!("between {least} and {LARGEST_BLOCK}, the samples of a block");
             return Err(Error::setting(name, size, expected));
         }
         Ok(())
@@ -302,8 +302,8 @@ impl Settings {
                        levels on) the variance; choose such an alpha, or set top";
             return Err(Error::setting("alpha", alpha, why));
         }
-        if !(alpha > 0.0 && alpha <= 8.0) {
-            let why = "above 0 and up to 8: probabilities of levels must fall, and at 8 a level is already \
+        if !(0.01..=8.0).contains(&alpha) {
+            let why = "between 0.01 and 8: probabilities of levels must fall, and at 8 a level is already \
                        256 times rarer than the one before, with a weight as much larger";
             return Err(Error::setting("alpha", alpha, why));
         }
@@ -325,4 +325,4 @@ impl Settings {
 }
 
 /// Samples of a block, at most.
-pub(super) const LARGEST_BLOCK: usize = 1 << 24;
+pub(crate) const LARGEST_BLOCK: usize = 1 << 24;

@@ -1,7 +1,57 @@
 //! Problems with a name: prior, simulator, observation, and what is known of the posterior.
+//!
+//! A [`Task`] is a value: to state a problem of one's own is to fill in its fields. The eight here are the paper's
+//! four models and four of the field's benchmark whose posteriors can be checked.
 
+mod gaussian;
+mod hodgkin_huxley;
+mod lotka_volterra;
+mod mg1;
+mod sir;
+mod slcp;
+mod two_moons;
+
+pub use gaussian::{GaussianLinear, GaussianMixture};
+pub use hodgkin_huxley::HodgkinHuxley;
+pub use lotka_volterra::{LotkaVolterra, Record};
+pub use mg1::Mg1;
+pub use sir::Sir;
+pub use slcp::Slcp;
+pub use two_moons::TwoMoons;
+
+use crate::error::Result;
 use crate::prior::Prior;
+use crate::rng::SimulationStream;
 use crate::simulator::Simulator;
+
+/// A draw of the posterior at an observation, into θ.
+pub type Sampler = fn(observation: &[f64], rng: &mut SimulationStream, theta: &mut [f64]);
+/// The log-density of the posterior at an observation.
+pub type LogPosterior = fn(observation: &[f64], theta: &[f64]) -> f64;
+
+/// Where samples of the true posterior come from.
+#[derive(Clone, Copy, Debug)]
+pub enum Reference {
+    /// Exact draws, at any observation.
+    Exact(Sampler),
+    /// A Markov chain on the exact likelihood.
+    Chain,
+    /// Stored draws of approximate Bayesian computation, at the task's observation.
+    Stored(&'static [u8]),
+    /// Nowhere.
+    None,
+}
+
+/// What is known of the posterior's density.
+#[derive(Clone, Copy, Debug)]
+pub enum Density {
+    /// It is this, at the task's observation.
+    Normalised(LogPosterior),
+    /// It is this up to a constant.
+    Unnormalised(LogPosterior),
+    /// Nothing.
+    Unknown,
+}
 
 /// An inference problem.
 pub struct Task {
@@ -21,4 +71,49 @@ pub struct Task {
     pub scale: Vec<f64>,
     /// Names of the summaries.
     pub summaries: Vec<&'static str>,
+    /// Where samples of its posterior come from.
+    pub reference: Reference,
+    /// What is known of its posterior's density.
+    pub density: Density,
+}
+
+/// A task, made when it is asked for.
+type Maker = fn() -> Result<Task>;
+
+/// All tasks by name.
+const TASKS: [(&str, Maker); 8] = [
+    ("two-moons", two_moons::task),
+    ("lotka-volterra", lotka_volterra::task),
+    ("mg1", mg1::task),
+    ("hodgkin-huxley", hodgkin_huxley::task),
+    ("gaussian-linear", gaussian::linear),
+    ("gaussian-mixture", gaussian::mixture),
+    ("slcp", slcp::task),
+    ("sir", sir::task),
+];
+
+impl Task {
+    /// The names of all tasks.
+    pub const NAMES: [&'static str; TASKS.len()] = {
+        let mut names = [""; TASKS.len()];
+        let mut i = 0;
+        while i < names.len() {
+            names[i] = TASKS[i].0;
+            i += 1;
+        }
+        names
+    };
+
+    /// The task of this name.
+    ///
+    /// ```
+    /// use didyma::tasks::Task;
+    /// let task = Task::named("two-moons").unwrap();
+    /// assert_eq!((task.prior.dim(), task.simulator.x_dim()), (2, 2));
+    /// assert!(Task::named("three-moons").is_none());
+    /// ```
+    pub fn named(name: &str) -> Option<Self> {
+        let (_, make) = TASKS.iter().find(|(known, _)| *known == name)?;
+        Some(make().expect("the tasks here are valid"))
+    }
 }

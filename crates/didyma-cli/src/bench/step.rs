@@ -36,9 +36,8 @@ pub struct StepReport {
     estimator_share: f64,
     /// Absent where the system does not tell.
     peak_rss_mb: Option<f64>,
-    #[serde(skip)]
+    kernels: &'static str,
     steps: usize,
-    #[serde(skip)]
     fastest_ms: f64,
 }
 
@@ -93,6 +92,7 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
         reduction_ms: 1e3 * reduction,
         estimator_share: (planning + reduction / threads as f64) / seconds,
         peak_rss_mb: peak_rss_mb(),
+        kernels: f32::kernels().name,
         steps: times.len(),
         fastest_ms: 1e3 * times.iter().map(|t| t.total).fold(f64::INFINITY, f64::min),
     })
@@ -134,8 +134,7 @@ impl fmt::Display for StepReport {
         } else {
             format!("{} threads", self.threads)
         };
-        let kernels = f32::kernels().name;
-        writeln!(f, "{}, {}, {threads}, {kernels} kernels", self.task, self.method)?;
+        writeln!(f, "{}, {}, {threads}, {} kernels", self.task, self.method, self.kernels)?;
         let Self { ms_per_step, steps, fastest_ms, .. } = self;
         writeln!(
             f,

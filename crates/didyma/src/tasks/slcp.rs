@@ -1,0 +1,75 @@
+//! SLCP: a simple likelihood with a complex posterior; four points of a Gaussian whose covariance is inferred.
+
+use super::{Density, Reference, Task};
+use crate::error::Result;
+use crate::prior::Prior;
+use crate::rng::SimulationStream;
+use crate::simulator::{SimulationFailed, Simulator};
+use rand_distr::{Distribution, StandardNormal};
+use std::f64::consts::TAU;
+
+/// Points of a run.
+const POINTS: usize = 4;
+const BOUND: f64 = 3.0;
+
+/// Four draws of a Gaussian with mean (θ₁, θ₂), standard deviations θ₃² and θ₄², and correlation tanh θ₅.
+#[derive(Clone, Copy, Debug)]
+pub struct Slcp;
+
+pub(super) fn task() -> Result<Task> {
+    Ok(Task {
+        name: "slcp",
+        about: "simple likelihood, complex posterior with four modes",
+        prior: Prior::uniform(
+            ["theta1", "theta2", "theta3", "theta4", "theta5"],
+            [-BOUND; 5],
+            [BOUND; 5],
+        )?,
+        simulator: Box::new(Slcp),
+        observation: vec![1.4097, -1.8396, 0.8758, -4.4767, -0.1753, -3.1562, -0.6638, -2.7063],
+        truth: vec![0.7, -2.9, -1.0, -0.9, 0.6],
+        scale: vec![1.0; 2 * POINTS],
+        summaries: vec!["x11", "x12", "x21", "x22", "x31", "x32", "x41", "x42"],
+        reference: Reference::Chain,
+        density: Density::Unnormalised(log_posterior),
+    })
+}
+
+impl Simulator for Slcp {
+    fn theta_dim(&self) -> usize {
+        5
+    }
+    fn x_dim(&self) -> usize {
+        2 * POINTS
+    }
+    fn simulate(
+        &self,
+        theta: &[f64],
+        rng: &mut SimulationStream,
+        x: &mut [f64],
+    ) -> std::result::Result<(), SimulationFailed> {
+        let (s1, s2, rho) = (theta[2] * theta[2], theta[3] * theta[3], theta[4].tanh());
+        for point in x.chunks_exact_mut(2) {
+            let (z1, z2): (f64, f64) = (StandardNormal.sample(rng), StandardNormal.sample(rng));
+            point[0] = theta[0] + s1 * z1;
+            point[1] = theta[1] + s2 * (rho * z1 + (1.0 - rho * rho).sqrt() * z2);
+        }
+        Ok(())
+    }
+}
+
+/// The log-likelihood, which with a flat prior is the log-posterior up to a constant.
+fn log_posterior(x: &[f64], theta: &[f64]) -> f64 {
+    if theta.iter().any(|theta| theta.abs() >= BOUND) {
+        return f64::NEG_INFINITY;
+    }
+    let (s1, s2) = (theta[2] * theta[2], theta[3] * theta[3]);
+    // 1 − tanh² without the loss of digits near ±1.
+    let (rho, left) = (theta[4].tanh(), theta[4].cosh().powi(-2));
+    let log_norm = (TAU * s1 * s2).ln() + 0.5 * left.ln();
+    let one = |point: &[f64]| {
+        let (a, b) = ((point[0] - theta[0]) / s1, (point[1] - theta[1]) / s2);
+        -0.5 * (a * a - 2.0 * rho * a * b + b * b) / left - log_norm
+    };
+    x.chunks_exact(2).map(one).sum()
+}
