@@ -53,8 +53,8 @@ pub fn alpha(args: &AlphaArgs) -> anyhow::Result<AlphaReport> {
         top: settings.top,
         m0: settings.m0,
         base_variance: args.base_variance,
-        alpha_paper: advice.paper.settings().alpha,
-        alpha_recipe: advice.recipe.settings().alpha,
+        alpha_paper: advice.paper.settings().alpha(),
+        alpha_recipe: advice.recipe.settings().alpha(),
         kappa_recipe: match advice.recipe.settings().tails {
             Tails::Scaled { kappa } => Some(kappa),
             _ => None,

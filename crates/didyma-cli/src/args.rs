@@ -2,11 +2,11 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
-use didyma::estimator::{Coupling, Difference, Method, Named, Settings};
+use didyma::estimator::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Settings};
 use didyma::parallel;
 use didyma::tasks::Task;
 use didyma::toy::{TOYS, Toy};
-use didyma::workload::{SHAPES, Shape};
+use didyma::workload::{POOL, SHAPES, Shape};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -78,11 +78,18 @@ pub struct StepArgs {
     #[arg(value_parser = PossibleValuesParser::new(SHAPES.map(|shape| shape.name)))]
     task: String,
 
-    /// Training method at the paper's settings. It decides how many pairs a step has: tgrr about 3,560,
-    /// nested 10,100, atomic 10,000, likelihood 100; ru, rr and grr vary, and are capped where a block
-    /// would be larger than the dataset.
+    /// Training method. It decides how many pairs a step has: tgrr about 3,560, nested 10,100, atomic 10,000,
+    /// likelihood 100; ru, rr and grr vary, and are capped where a block would be larger than the dataset.
     #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = named::<Method>())]
-    pub method: Method,
+    method: Method,
+
+    #[command(flatten)]
+    estimator: EstimatorArgs,
+
+    /// Rows that inner samples are drawn from.
+    #[arg(long, default_value = "10000", value_name = "COUNT", value_parser = pool)]
+    #[arg(allow_negative_numbers = true)]
+    pub pool: u32,
 
     /// Threads [default: all cores].
     #[arg(long, value_name = "N", value_parser = threads)]
@@ -106,6 +113,72 @@ impl StepArgs {
 
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or_else(parallel::cores)
+    }
+
+    pub fn settings(&self) -> Settings {
+        self.estimator.settings(self.method)
+    }
+}
+
+/// An estimator's options; what is not given is as in the paper.
+#[derive(Debug, Parser)]
+#[command(next_help_heading = "Estimator (what is not given is as in the paper)")]
+struct EstimatorArgs {
+    /// Inner samples of nested; atoms of atomic, the true one among them [default: 100].
+    #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    atoms: Option<usize>,
+
+    /// Inner samples of level 0 [default: 8].
+    #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    m0: Option<usize>,
+
+    /// Lowest level [default: 2 for grr and tgrr, else 0].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    base: Option<u32>,
+
+    /// Highest level, or where ru, rr and grr are capped [default for tru and tgrr: 4, or two above the base].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    top: Option<u32>,
+
+    /// How fast the probability of a level falls: a number, or paper.
+    #[arg(long, default_value = "paper", value_name = "NUMBER", allow_negative_numbers = true)]
+    alpha: Alpha,
+
+    /// What the outer θ has to do with the inner samples: nothing, a member of every block, or where the paper's
+    /// authors plant it [default: excluded; inclusive for atomic].
+    #[arg(long, value_name = "NAME", value_parser = named::<Coupling>())]
+    coupling: Option<Coupling>,
+
+    /// How a fine block is compared with the coarse one: with both halves, or with the first.
+    #[arg(long, default_value = "antithetic", value_name = "NAME", value_parser = named::<Difference>())]
+    difference: Difference,
+
+    /// Whether the levels of a query have blocks of their own, or parts of one.
+    #[arg(long, default_value = "fresh", value_name = "NAME", value_parser = named::<Blocks>())]
+    blocks: Blocks,
+
+    /// How the levels of a batch are drawn.
+    #[arg(long, default_value = "independent", value_name = "NAME", value_parser = named::<Levels>())]
+    draw_levels: Levels,
+}
+
+impl EstimatorArgs {
+    fn settings(&self, method: Method) -> Settings {
+        let Self { alpha, difference, blocks, .. } = *self;
+        let paper = Settings::paper(method);
+        let base = self.base.unwrap_or(paper.base);
+        Settings {
+            base,
+            atoms: self.atoms.unwrap_or(paper.atoms),
+            m0: self.m0.unwrap_or(paper.m0),
+            top: self.top.or(paper.top.map(|top| top.max(base + 2))),
+            coupling: self.coupling.unwrap_or(paper.coupling),
+            levels: self.draw_levels,
+            alpha,
+            difference,
+            blocks,
+            ..paper
+        }
     }
 }
 
@@ -206,29 +279,8 @@ pub struct LevelsArgs {
     #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = multilevel())]
     method: Method,
 
-    /// What the outer θ has to do with the inner samples: nothing, a member of every block, or where
-    /// the paper's authors plant it.
-    #[arg(long, default_value = "excluded", value_name = "NAME", value_parser = named::<Coupling>())]
-    coupling: Coupling,
-
-    /// How a fine block is compared with the coarse one: with both halves, or with the first.
-    #[arg(long, default_value = "antithetic", value_name = "NAME")]
-    #[arg(value_parser = named::<Difference>())]
-    difference: Difference,
-
-    /// Inner samples of level 0.
-    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = whole::<usize>)]
-    #[arg(allow_negative_numbers = true)]
-    m0: usize,
-
-    /// Lowest level of the method [default: 2 for grr and tgrr, else 0].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    base: Option<u32>,
-
-    /// Highest level of the method, or where it is capped [default for tru and tgrr: 4, or two above the
-    /// base].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    top: Option<u32>,
+    #[command(flatten)]
+    estimator: EstimatorArgs,
 
     /// Highest level to measure.
     #[arg(long, default_value = "6", value_name = "LEVEL", value_parser = whole::<u32>)]
@@ -260,14 +312,11 @@ impl LevelsArgs {
     }
 
     pub fn settings(&self) -> Settings {
-        let Self { method, coupling, difference, m0, .. } = *self;
-        let paper = Settings::paper(method);
-        let base = self.base.unwrap_or(paper.base);
-        let top = self.top.or(paper.top.map(|top| top.max(base + 2)));
+        let settings = self.estimator.settings(self.method);
         // Naive differences are for looking at; they have no law without a top level.
-        let naive = difference == Difference::Naive;
-        let top = top.or(naive.then_some(self.levels));
-        Settings { coupling, difference, m0, base, top, ..paper }
+        let naive = settings.difference == Difference::Naive;
+        let top = settings.top.or(naive.then_some(self.levels));
+        Settings { top, ..settings }
     }
 }
 
@@ -300,6 +349,13 @@ fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(value) if (1..=1024).contains(&value) => Ok(value),
         _ => Err("give a whole number of threads between 1 and 1024".to_owned()),
+    }
+}
+
+fn pool(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(rows) if (2..=POOL).contains(&rows) => Ok(rows),
+        _ => Err(format!("give a number of rows between 2 and {POOL}")),
     }
 }
 

@@ -64,6 +64,14 @@ fn bad_arguments_name_themselves_and_what_is_allowed() {
         (&["bench", "step", "--threads", "many"], &["--threads", "many", "whole number"]),
         (&["bench", "step", "--seconds", "nan"], &["--seconds", "above 0"]),
         (&["bench", "step", "--seconds", "-1"], &["--seconds"]),
+        (&["bench", "step", "--alpha", "0"], &["alpha is 0", "between 0.01 and 8"]),
+        (&["bench", "step", "--alpha", "best"], &["--alpha", "a number, or paper"]),
+        (&["bench", "step", "--top", "1"], &["top is 1", "base (2)"]),
+        (&["bench", "step", "--m0", "0"], &["m0 is 0"]),
+        (&["bench", "step", "--pool", "100"], &["level 4", "needs 128", "can give 99"]),
+        (&["bench", "step", "--pool", "1"], &["--pool", "between 2"]),
+        (&["bench", "step", "--method", "nested", "--atoms", "0"], &["atoms is 0"]),
+        (&["bench", "step", "--coupling", "tight"], &["--coupling", "inclusive"]),
         (&["bench", "stepp"], &["stepp", "step"]),
         (&["infr"], &["infr"]),
     ] {
@@ -94,4 +102,14 @@ fn help_teaches() {
     // No argument at all shows the help.
     let shown = didyma(&[]);
     assert!(text(&shown.stderr).contains("Usage") && shown.status.code() == Some(2));
+}
+
+/// Planning and reductions are a small part of a step. The bound is the promise, ten times what is measured.
+#[test]
+fn the_estimator_takes_less_than_three_percent_of_a_step() {
+    let output = didyma(&["bench", "step", "--threads", "1", "--seconds", "0.5", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let share = json["estimator_share"].as_f64().expect("a number");
+    assert!(share > 0.0 && share < 0.03, "{share}");
+    assert_eq!(json["target"], "the nested loss with 128 inner samples");
 }

@@ -9,7 +9,8 @@
 //! seeds, and reads those of the sharp and the four-dimensional toy to a factor of 2.
 
 use didyma::diagnostics::{BatchMoments, LevelStudy, Problem, measure_batches};
-use didyma::estimator::{Blocks, Coupling, Estimator, Levels, Method, Settings, Tails};
+use didyma::estimator::{Alpha, Blocks, Coupling, Estimator, Levels, Method, Settings, Tails};
+use didyma::parallel;
 use didyma::rng::{Purpose, Streams};
 use didyma::toy::{TOYS, Toy};
 
@@ -67,7 +68,7 @@ fn methods() -> Vec<Row> {
         row("grr, α = 1.209", paper(Method::Grr), [362.0, 4281.0, 28254.0]),
         row(
             "grr, α = 1.4",
-            Settings { alpha: 1.4, ..paper(Method::Grr) },
+            Settings { alpha: Alpha::Value(1.4), ..paper(Method::Grr) },
             [306.0, 3141.0, 28939.0],
         ),
         row("tgrr", paper(Method::Tgrr), [228.0, 3949.0, 16586.0]),
@@ -82,8 +83,12 @@ fn options() -> didyma::Result<Vec<Row>> {
     let reused = |settings| Settings { blocks: Blocks::Reused, ..settings };
     let inclusive = |settings| Settings { coupling: Coupling::Inclusive, ..settings };
     let mixture = |row: Row| Row { mixture: true, ..row };
-    let scaled = |base| at_cost(reused(Settings { base, alpha: 1.4, ..tgrr() }), 35.7);
-    let grr = at_cost(reused(Settings { base: 1, alpha: 1.25, ..paper(Method::Grr) }), 61.0)?;
+    let scaled =
+        |base| at_cost(reused(Settings { base, alpha: Alpha::Value(1.4), ..tgrr() }), 35.7);
+    let grr = at_cost(
+        reused(Settings { base: 1, alpha: Alpha::Value(1.25), ..paper(Method::Grr) }),
+        61.0,
+    )?;
     Ok(vec![
         row("tgrr", tgrr(), [231.0, 3886.0, 10038.0]),
         row("… systematic levels", systematic(tgrr()), [215.0, 4540.0, 9972.0]),
@@ -150,23 +155,8 @@ fn measure(row: &Row, toy: &Toy) -> didyma::Result<BatchMoments> {
 /// Measures every row on every toy, on all cores.
 fn measure_all(rows: &[Row]) -> didyma::Result<Vec<Vec<BatchMoments>>> {
     let jobs: Vec<_> = rows.iter().flat_map(|row| TOYS.iter().map(move |toy| (row, toy))).collect();
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let work = || -> didyma::Result<Vec<(usize, BatchMoments)>> {
-        let take = || next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let job = |i: usize| jobs.get(i).map(|(row, toy)| measure(row, toy).map(|m| (i, m)));
-        std::iter::from_fn(|| job(take())).collect()
-    };
-    let mut all = std::thread::scope(|scope| -> didyma::Result<Vec<_>> {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = Vec::new();
-        for handle in handles {
-            all.extend(handle.join().expect("no panic in a measurement")?);
-        }
-        Ok(all)
-    })?;
-    all.sort_by_key(|(i, _)| *i);
-    let all: Vec<_> = all.into_iter().map(|(_, moments)| moments).collect();
+    let all = parallel::map(jobs.len(), parallel::cores(), |i| measure(jobs[i].0, jobs[i].1));
+    let all = all.into_iter().collect::<didyma::Result<Vec<_>>>()?;
     Ok(all.chunks(TOYS.len()).map(<[_]>::to_vec).collect())
 }
 
@@ -203,7 +193,8 @@ fn exact_variance(toy: &Toy) -> f64 {
     let mut queries = toy.queries();
     let mut rng = STREAMS.stream(Purpose::Diagnostic, 1, 0);
     let n = BATCH * BATCHES;
-    let rows = queries.outer(n, &mut rng).to_vec();
+    let mut rows = Vec::new();
+    queries.outer(n, &mut rng, &mut rows);
     let gradients = rows.iter().map(|&row| toy.exact_query(queries.theta(row), queries.x(row)).1);
     let exact = toy.gradient();
     let square = |g: [f64; 3]| g.iter().zip(exact).map(|(g, e)| (g - e).powi(2)).sum::<f64>();

@@ -45,6 +45,17 @@ pub enum Error {
         /// The highest level that the source of inner samples can serve.
         highest: Option<u32>,
     },
+    /// A query whose loss or gradient is no number.
+    #[error(
+        "a query at level {level} has a loss of {value}, or a gradient that is not finite: q gives a whole block \
+         of inner samples no density; widen q, or draw inner samples from another law with log-weights"
+    )]
+    InfiniteQuery {
+        /// The level measured.
+        level: u32,
+        /// Its loss.
+        value: f64,
+    },
     /// Two arguments that must agree in size do not.
     #[error("{name} has {found} {unit}, but {expected} are needed ({why})")]
     Shape {

@@ -53,6 +53,7 @@
 
 pub mod dataset;
 pub mod diagnostics;
+mod dual;
 pub mod error;
 pub mod estimator;
 pub mod flow;

@@ -51,8 +51,8 @@ pub struct Parameter {
 ///
 /// // The unbounded space: z in R², and the density there includes the Jacobian.
 /// let (mut z, mut theta) = ([0.0; 2], [0.0; 2]);
-/// let log_jacobian = prior.to_unbounded(&[0.3, 1.0], &mut z);
-/// prior.from_unbounded(&z, &mut theta);
+/// let log_jacobian = prior.unbounded(&[0.3, 1.0], &mut z);
+/// prior.bounded(&z, &mut theta);
 /// assert!((theta[1] - 1.0).abs() < 1e-14);
 /// let there = prior.log_density(&[0.3, 1.0]) + log_jacobian;
 /// assert!((prior.log_density_unbounded(&z) - there).abs() < 1e-12);
@@ -125,17 +125,17 @@ impl Marginal {
 
     /// z of a value, and log |dθ/dz|: logit of the place between the bounds, the standardised value, or the
     /// standardised logarithm.
-    fn to_unbounded(self, value: f64) -> (f64, f64) {
+    fn unbounded(self, value: f64) -> (f64, f64) {
         let z = match self {
             Self::Uniform { low, high } => ((value - low) / (high - value)).ln(),
             Self::Normal { mean, sd } => (value - mean) / sd,
             Self::LogNormal { mean, sd } => (value.ln() - mean) / sd,
         };
-        (z, self.from_unbounded(z).1)
+        (z, self.bounded(z).1)
     }
 
     /// The value of a z, and log |dθ/dz|.
-    fn from_unbounded(self, z: f64) -> (f64, f64) {
+    fn bounded(self, z: f64) -> (f64, f64) {
         match self {
             Self::Uniform { low, high } => {
                 let tail = (-z.abs()).exp();
@@ -227,11 +227,11 @@ impl Prior {
     }
 
     /// Maps θ inside the support to z in R^D; returns log |dθ/dz|.
-    pub fn to_unbounded(&self, theta: &[f64], z: &mut [f64]) -> f64 {
+    pub fn unbounded(&self, theta: &[f64], z: &mut [f64]) -> f64 {
         let pairs = self.zip(theta).zip(z);
         pairs
             .map(|((marginal, value), z)| {
-                let (to, log_jacobian) = marginal.to_unbounded(value);
+                let (to, log_jacobian) = marginal.unbounded(value);
                 *z = to;
                 log_jacobian
             })
@@ -239,11 +239,11 @@ impl Prior {
     }
 
     /// Maps z in R^D into the support; returns log |dθ/dz|.
-    pub fn from_unbounded(&self, z: &[f64], theta: &mut [f64]) -> f64 {
+    pub fn bounded(&self, z: &[f64], theta: &mut [f64]) -> f64 {
         let pairs = self.zip(z).zip(theta);
         pairs
             .map(|((marginal, z), theta)| {
-                let (to, log_jacobian) = marginal.from_unbounded(z);
+                let (to, log_jacobian) = marginal.bounded(z);
                 *theta = to;
                 log_jacobian
             })

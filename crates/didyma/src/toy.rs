@@ -12,8 +12,9 @@
 //! and the loss L(φ) = E[−log g + log Z] is the mean of quadratics in Gaussian variables.
 
 use crate::diagnostics::Problem;
-use crate::estimator::dual::Dual;
-use crate::estimator::{Draws, Group, Plan, Source, reduce};
+use crate::dual::Dual;
+use crate::error::Result;
+use crate::estimator::{Draws, Plan, Source, reduce};
 use crate::rng::Stream;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -92,7 +93,8 @@ impl Toy {
 
     /// Queries with inner samples of the proposal.
     pub fn queries(&self) -> ToyQueries {
-        ToyQueries { toy: *self, phi: self.phi(), inner: Inner::Proposal, ..ToyQueries::default() }
+        let (theta, x) = (Vec::new(), Vec::new());
+        ToyQueries { toy: *self, phi: self.phi(), inner: Inner::Proposal, theta, x }
     }
 
     /// Queries with inner samples of the mixture r = ½ p̃ + ½ q(· | x), and log-weights log p̃ − log r.
@@ -160,9 +162,8 @@ fn log_g([a, b, c]: [Dual; 3], theta: f64, x: f64) -> Dual {
 }
 
 /// Where inner samples come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Inner {
-    #[default]
     Proposal,
     Mixture,
 }
@@ -173,21 +174,8 @@ pub struct ToyQueries {
     toy: Toy,
     phi: [f64; 3],
     inner: Inner,
-    outer: Vec<u32>,
     theta: Vec<f64>,
     x: Vec<f64>,
-    log_g: Vec<f64>,
-    d_log_g: Vec<f64>,
-    slopes: Vec<[f64; 3]>,
-}
-
-impl Default for ToyQueries {
-    fn default() -> Self {
-        let (toy, phi, inner) = (TOYS[0], TOYS[0].phi(), Inner::Proposal);
-        let (outer, theta, x) = Default::default();
-        let (log_g, d_log_g, slopes) = Default::default();
-        Self { toy, phi, inner, outer, theta, x, log_g, d_log_g, slopes }
-    }
 }
 
 impl ToyQueries {
@@ -259,7 +247,7 @@ impl Problem for ToyQueries {
         3
     }
 
-    fn outer(&mut self, queries: usize, rng: &mut Stream) -> &[u32] {
+    fn outer(&mut self, queries: usize, rng: &mut Stream, rows: &mut Vec<u32>) {
         let Toy { dim, mu, s, sigma, .. } = self.toy;
         let mut normal = || -> f64 { StandardNormal.sample(rng) };
         self.theta.clear();
@@ -269,30 +257,23 @@ impl Problem for ToyQueries {
             self.theta.push(theta);
             self.x.push(theta + sigma * normal());
         }
-        self.outer.clear();
-        self.outer.extend(0..queries as u32);
-        &self.outer
+        rows.clear();
+        rows.extend(0..queries as u32);
     }
 
-    fn evaluate(&mut self, plan: &Plan, group: &Group, gradient: &mut [f64]) -> f64 {
-        let atoms = plan.atoms(group);
-        let (mut log_g, mut d) =
-            (std::mem::take(&mut self.log_g), std::mem::take(&mut self.d_log_g));
-        let mut slopes = std::mem::take(&mut self.slopes);
-        log_g.clear();
-        slopes.clear();
-        for &atom in atoms {
-            let (value, slope) = self.log_g(atom, group.context);
-            log_g.push(value);
-            slopes.push(slope);
+    fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> Result<f64> {
+        gradient.fill(0.0);
+        let mut loss = 0.0;
+        for group in plan.groups() {
+            let atoms = plan.atoms(group);
+            let log_g = |&atom: &u32| self.log_g(atom, group.context);
+            let (mut values, slopes): (Vec<f64>, Vec<[f64; 3]>) = atoms.iter().map(log_g).unzip();
+            let mut d = vec![0.0; atoms.len()];
+            loss += reduce(plan, group, values[0], &mut values, &mut d);
+            for (d, slope) in d.iter().zip(&slopes) {
+                gradient.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += d * slope);
+            }
         }
-        d.resize(atoms.len(), 0.0);
-        let outer = log_g[0];
-        let loss = reduce(plan, group, outer, &mut log_g, &mut d);
-        for (d, slope) in d.iter().zip(&slopes) {
-            gradient.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += d * slope);
-        }
-        (self.log_g, self.d_log_g, self.slopes) = (log_g, d, slopes);
-        loss
+        Ok(loss)
     }
 }

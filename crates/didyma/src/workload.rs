@@ -5,7 +5,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings, Source};
+use crate::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings};
 use crate::flow::{FlowConfig, SplineFlow};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
@@ -42,21 +42,19 @@ pub const SHAPES: [Shape; 4] = [
 pub struct Steps {
     estimator: Estimator,
     pool: Pool,
+    rows: u32,
     streams: Streams,
     batch: Vec<u32>,
     next: u64,
 }
 
 impl Steps {
-    /// A method at the paper's settings, on the whole dataset; one without a top level is capped at the
-    /// highest whose block the dataset can fill.
-    pub fn new(streams: Streams, method: Method) -> Result<Self> {
-        let pool = Pool::new(0..POOL, Replacement::Without)?;
-        let settings = Settings::paper(method);
-        let highest = (pool.largest_block() / settings.m0).ilog2();
-        let top = settings.top.or(method.is_multilevel().then_some(highest));
-        let estimator = Estimator::new(Settings { top, ..settings })?;
-        Ok(Self { estimator, pool, streams, batch: Vec::with_capacity(BATCH), next: 0 })
+    /// An estimator on the first `rows` rows of the dataset; one without a top level is capped at the highest
+    /// whose block they can fill.
+    pub fn new(streams: Streams, settings: Settings, rows: u32) -> Result<Self> {
+        let pool = Pool::new(0..rows, Replacement::Without)?;
+        let estimator = Estimator::new(settings.capped_for(&pool))?;
+        Ok(Self { estimator, pool, rows, streams, batch: Vec::with_capacity(BATCH), next: 0 })
     }
 
     /// The estimator.
@@ -69,7 +67,7 @@ impl Steps {
         let mut rng = self.streams.stream(Purpose::Plan, 0, self.next);
         self.next += 1;
         self.batch.clear();
-        self.batch.extend((0..BATCH).map(|_| rng.random_range(0..POOL)));
+        self.batch.extend((0..BATCH).map(|_| rng.random_range(0..self.rows)));
         self.estimator.plan(&self.batch, &mut self.pool, &mut rng, plan)
     }
 }
@@ -107,9 +105,9 @@ impl Shape {
     }
 }
 
-/// Plans of the first `count` steps of a method.
+/// Plans of the first `count` steps of a method at the paper's settings.
 pub fn plans(streams: Streams, method: Method, count: usize) -> Result<Vec<Plan>> {
-    let mut steps = Steps::new(streams, method)?;
+    let mut steps = Steps::new(streams, Settings::paper(method), POOL)?;
     let mut plans = vec![Plan::default(); count];
     plans.iter_mut().try_for_each(|plan| steps.plan_next(plan))?;
     Ok(plans)

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use didyma::estimator::{Method, Plan};
+use didyma::estimator::{Method, Plan, Settings};
 use didyma::rng::Streams;
 use didyma::train::Engine;
-use didyma::workload::{self, SHAPES};
+use didyma::workload::{self, POOL, SHAPES, Steps};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// After the largest plan has been seen once, no step allocates, on any thread.
+/// After plans as large have been seen, neither planning nor a step allocates, on any thread.
 #[test]
 fn a_step_allocates_nothing() {
     let streams = Streams::new(1);
@@ -43,8 +43,13 @@ fn a_step_allocates_nothing() {
         let mut plans = workload::plans(streams, Method::Tgrr, 8).unwrap();
         plans[0].group(3, (0..1000).map(|i| 9 * i)).own(0.1).log_mean_exp(0.5);
         plans.sort_by_key(|plan| std::cmp::Reverse(plan.pairs()));
-        let run = |engine: &mut dyn Engine, plans: &[Plan]| {
+        let mut steps = Steps::new(streams, Settings::paper(Method::Tgrr), POOL).unwrap();
+        let mut own = Plan::default();
+        (0..300).for_each(|_| steps.plan_next(&mut own).unwrap());
+        let mut run = |engine: &mut dyn Engine, plans: &[Plan]| {
             for plan in plans {
+                steps.plan_next(&mut own).unwrap();
+                engine.step(&own, 1e-4).unwrap();
                 engine.step(plan, 1e-4).unwrap();
                 engine.evaluate(plan).unwrap();
             }

@@ -17,7 +17,10 @@ fn plans(count: usize) -> Vec<Plan> {
     let mut plans = workload::plans(STREAMS, Method::Tgrr, count).unwrap();
     for plan in &mut plans {
         plan.group(5, (0..45).map(|i| 7 * i)).own(0.3).log_mean_exp(0.2);
-        plan.group(9, (0..701).map(|i| 11 * i)).share_first().own(0.1).antithetic_difference(0.4);
+        plan.group(9, (0..701).map(|i| 4 + 11 * i))
+            .share_first()
+            .own(0.1)
+            .antithetic_difference(0.4);
         let log_weights: Vec<f64> = (0..300).map(|i| (0.1 * f64::from(i)).cos()).collect();
         plan.group(11, (0..300).map(|i| 13 * i)).log_weights(&log_weights).log_mean_exp(0.4);
     }

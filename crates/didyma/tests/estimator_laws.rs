@@ -3,9 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use didyma::estimator::alpha::{Model, advise};
 use didyma::estimator::{
-    Blocks, Coupling, Difference, Draws, Estimator, Group, LevelLaw, Levels, Method, Plan, Pool,
-    Replacement, Settings, Source, Tails, Target, reduce,
+    Alpha, Blocks, Coupling, Difference, Draws, Estimator, Group, LevelLaw, Levels, Method, Plan,
+    Pool, Replacement, Settings, Source, Tails, Target, reduce,
 };
 use didyma::rng::{Purpose, Stream, Streams};
 use proptest::prelude::*;
@@ -98,7 +99,7 @@ proptest! {
             prop_assert!(u < law.tail(level) && u >= law.tail(level + 1));
             // E 2^L from the masses is that from the tails.
             let block: f64 = (0..=top).map(|l| law.mass(l) * f64::from(l).exp2()).sum();
-            prop_assert!((block / law.block() - 1.0).abs() < 1e-13);
+            prop_assert!((block / law.mean_block() - 1.0).abs() < 1e-13);
             let steps: f64 = (0..=top).map(|l| law.mass(l) * f64::from(l)).sum();
             prop_assert!((steps - f64::from(law.base()) - law.steps()).abs() < 1e-12);
         }
@@ -271,8 +272,11 @@ fn planted_coupling_does_not_telescope() {
 /// Systematic levels: each query has its law, and every batch has the expected numbers.
 #[test]
 fn systematic_levels_keep_the_law_of_each_query() {
-    let settings =
-        Settings { levels: Levels::Systematic, alpha: 1.0, ..Settings::paper(Method::Tru) };
+    let settings = Settings {
+        levels: Levels::Systematic,
+        alpha: Alpha::Value(1.0),
+        ..Settings::paper(Method::Tru)
+    };
     let mut estimator = Estimator::new(settings).unwrap();
     let law = estimator.law().clone();
     let (batch, batches) = ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 20_000);
@@ -288,9 +292,8 @@ fn systematic_levels_keep_the_law_of_each_query() {
             of_level[level] += 1.0;
         }
         for (level, count) in (0..).zip(of_level) {
-            // Ten points at distance 1/10 fall into an interval of length p within one of 10 p, or
-            // two where the interval ends on both sides inside.
-            assert!((count - 10.0 * law.mass(level)).abs() < 2.0);
+            // Points at distance 1/10 fall into an interval of length p within one of 10 p times.
+            assert!((count - 10.0 * law.mass(level)).abs() < 1.0 + 1e-9);
         }
     }
     for query in counts {
@@ -313,7 +316,7 @@ fn atoms_come_from_the_pool_and_never_from_the_outer_row() {
         (Method::Tgrr, Coupling::Excluded),
         (Method::Tgrr, Coupling::Inclusive),
     ] {
-        let settings = Settings { coupling, alpha: 0.2, ..Settings::paper(method) };
+        let settings = Settings { coupling, alpha: Alpha::Value(0.2), ..Settings::paper(method) };
         let mut plan = Plan::default();
         let mut rng = STREAMS.stream(Purpose::Plan, 2, 0);
         Estimator::new(settings).unwrap().plan(&batch, &mut pool, &mut rng, &mut plan).unwrap();
@@ -343,12 +346,21 @@ fn bad_settings_name_themselves_and_the_remedy() {
         (Settings { top: None, ..paper(Method::Tru) }, &["top is missing", "tru"]),
         (Settings { base: 40, ..paper(Method::Grr) }, &["base is 40", "at most 21"]),
         (
-            Settings { alpha: 1.0, ..paper(Method::Ru) },
+            Settings { alpha: Alpha::Value(1.0), ..paper(Method::Ru) },
             &["alpha is 1", "between 1 and 2", "cost is infinite", "variance", "set top"],
         ),
-        (Settings { alpha: 2.0, ..paper(Method::Grr) }, &["alpha is 2", "between 1 and 2"]),
-        (Settings { alpha: 0.0, ..paper(Method::Tgrr) }, &["alpha is 0", "between 0.01 and 8"]),
-        (Settings { alpha: f64::NAN, ..paper(Method::Tgrr) }, &["alpha is NaN", "between 0.01"]),
+        (
+            Settings { alpha: Alpha::Value(2.0), ..paper(Method::Grr) },
+            &["alpha is 2", "between 1 and 2"],
+        ),
+        (
+            Settings { alpha: Alpha::Value(0.0), ..paper(Method::Tgrr) },
+            &["alpha is 0", "between 0.01 and 8"],
+        ),
+        (
+            Settings { alpha: Alpha::Value(f64::NAN), ..paper(Method::Tgrr) },
+            &["alpha is NaN", "between 0.01"],
+        ),
         (
             Settings { tails: Tails::Free(vec![0.2, 0.3]), ..paper(Method::Tgrr) },
             &["tails is [0.2, 0.3]", "none of them larger"],
@@ -360,6 +372,14 @@ fn bad_settings_name_themselves_and_the_remedy() {
         (
             Settings { tails: Tails::Scaled { kappa: -1.0 }, ..paper(Method::Tgrr) },
             &["kappa is -1", "above 0"],
+        ),
+        (
+            Settings { tails: Tails::Scaled { kappa: 4.0 }, ..paper(Method::Tru) },
+            &["tails is such that level 0 is never drawn", "tru"],
+        ),
+        (
+            Settings { tails: Tails::Free(vec![0.4, 0.4, 0.1, 0.05]), ..paper(Method::Tru) },
+            &["tails is such that level 1 is never drawn"],
         ),
         (
             Settings { difference: Difference::Naive, ..paper(Method::Ru) },
@@ -402,4 +422,167 @@ fn a_pool_that_is_too_small_is_refused() {
     run(Settings::paper(Method::Nested), &mut pool).unwrap();
     assert!(Pool::new([], Replacement::Without).is_err());
     assert!(Pool::new([3, 5, 3], Replacement::Without).is_err());
+}
+
+/// Log-weights travel with their atoms: those of the outer sample where the coupling has it among them, and none to
+/// unweighted groups before and after.
+#[test]
+fn log_weights_reach_the_plan_and_the_loss() {
+    struct Weighted;
+    impl Source for Weighted {
+        fn largest_block(&self) -> usize {
+            usize::MAX
+        }
+        fn draw(&mut self, _: u32, count: usize, _: &mut Stream, draws: &mut Draws) {
+            (0..count as u32).for_each(|i| draws.push_weighted(i + 1, f64::from(i) / 8.0));
+        }
+        fn outer_log_weight(&self, own: u32) -> f64 {
+            -1.0 - f64::from(own)
+        }
+    }
+    let mut rng = STREAMS.stream(Purpose::Plan, 4, 0);
+    for (coupling, first, last) in [
+        (Coupling::Excluded, 0.0, 7.0 / 8.0),
+        (Coupling::Inclusive, -1.0, 7.0 / 8.0),
+        (Coupling::Planted, -1.0, -1.0),
+    ] {
+        let settings = Settings { atoms: 8, coupling, ..Settings::paper(Method::Nested) };
+        let mut plan = Plan::default();
+        Estimator::new(settings).unwrap().plan(&[0], &mut Weighted, &mut rng, &mut plan).unwrap();
+        let weights = plan.log_weights(&plan.groups()[0]);
+        assert_eq!((weights[0], weights[weights.len() - 1]), (first, last), "{coupling:?}");
+    }
+    let mut draws = Draws::default();
+    draws.push(3);
+    draws.push_weighted(4, 0.5);
+    draws.push(5);
+    assert_eq!((draws.rows(), draws.log_weights()), (&[3, 4, 5][..], &[0.0, 0.5, 0.0][..]));
+    let mut plan = Plan::default();
+    plan.group(0, [1]).log_mean_exp(1.0);
+    plan.group(0, [2, 3]).log_weights(&[0.3, -0.2]).log_mean_exp(1.0);
+    plan.group(0, [4]).log_mean_exp(1.0);
+    let loss = |i: usize, u: &[f64]| {
+        let group = &plan.groups()[i];
+        reduce(&plan, group, 0.0, &mut u.to_vec(), &mut vec![0.0; u.len()])
+    };
+    assert_eq!((loss(0, &[0.7]), loss(2, &[0.9])), (0.7, 0.9));
+    let expected = (0.5 * (1.3f64.exp() + 1.8f64.exp())).ln();
+    assert!((loss(1, &[1.0, 2.0]) - expected).abs() < 1e-15);
+}
+
+/// One reused block with naive differences compares its first sub-blocks only.
+#[test]
+fn reused_blocks_have_the_terms_of_their_difference() {
+    for (difference, counts) in
+        [(Difference::Antithetic, [4, 2, 1]), (Difference::Naive, [1, 1, 1])]
+    {
+        let (m0, top, blocks) = (2, Some(2), Blocks::Reused);
+        let tails = Tails::Free(vec![0.5, 0.25]);
+        let settings =
+            Settings { m0, top, blocks, difference, tails, ..Settings::paper(Method::Rr) };
+        let mut estimator = Estimator::new(settings).unwrap();
+        let plan = (0..200).find_map(|i| {
+            let mut plan = Plan::default();
+            let mut rng = STREAMS.stream(Purpose::Plan, 5, i);
+            estimator.plan(&[0], &mut InOrder(0), &mut rng, &mut plan).unwrap();
+            (plan.groups()[0].pairs() == 8).then_some(plan)
+        });
+        let plan = plan.unwrap();
+        let terms = plan.terms(&plan.groups()[0]);
+        // 1 − 1/p₁, 1/p₁ − 1/p₂, 1/p₂.
+        let expected = [(-1.0, 2, counts[0]), (-2.0, 4, counts[1]), (4.0, 8, counts[2])];
+        let found: Vec<_> = terms.iter().map(|t| (t.weight, t.size, t.blocks)).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+/// Atoms of atomic APT from the batch alone: the other rows of it, each at most once.
+#[test]
+fn atoms_can_come_from_the_batch() {
+    let batch = [3, 14, 15, 92, 65];
+    let mut pool = Pool::new(0..100, Replacement::Without).unwrap();
+    pool.refill(batch).unwrap();
+    let settings = Settings { atoms: 4, ..Settings::paper(Method::Atomic) };
+    let mut plan = Plan::default();
+    let mut rng = STREAMS.stream(Purpose::Plan, 6, 0);
+    Estimator::new(settings).unwrap().plan(&batch, &mut pool, &mut rng, &mut plan).unwrap();
+    for (group, row) in plan.groups().iter().zip(batch) {
+        let atoms = plan.atoms(group);
+        assert_eq!((group.context, atoms[0], atoms.len()), (row, row, 4));
+        assert!(atoms[1..].iter().all(|atom| batch.contains(atom) && *atom != row));
+    }
+}
+
+/// The recipe's law is the best of its family: no other κ or α has a smaller variance × cost, as added up term by
+/// term.
+#[test]
+fn the_recipe_cannot_be_improved() {
+    let product = |model: &Model, method: Method, law: &LevelLaw| {
+        let last = law.top().unwrap_or(300);
+        let v = |l: u32| match l == law.base() {
+            true => model.base_variance,
+            false => (-model.rate * f64::from(l)).exp2(),
+        };
+        let (mut variance, mut cost) = (0.0, 0.0);
+        for l in law.base()..=last {
+            let p = match method {
+                Method::Ru | Method::Tru => law.mass(l),
+                _ => law.tail(l),
+            };
+            variance += v(l) / p;
+            cost += p * f64::from(l).exp2();
+        }
+        variance * cost
+    };
+    for (method, base, top) in [
+        (Method::Ru, 0, None),
+        (Method::Tru, 0, Some(4)),
+        (Method::Rr, 0, None),
+        (Method::Grr, 2, None),
+        (Method::Tgrr, 2, Some(5)),
+    ] {
+        for base_variance in [0.6, 1.0, 7.0] {
+            let model = Model { rate: 1.7, base_variance };
+            let settings = Settings { base, top, ..Settings::paper(method) };
+            let advice = advise(&settings, model).unwrap();
+            let law = advice.recipe.law();
+            let best = product(&model, method, law);
+            let found = model.variance_times_cost(method, law);
+            assert!((found / best - 1.0).abs() < 1e-9, "{method:?}: {found} {best}");
+            let mut others = Vec::new();
+            for factor in [0.9, 1.1] {
+                if let Tails::Scaled { kappa } = advice.recipe.settings().tails {
+                    others.push(LevelLaw::scaled(kappa * factor, model.alpha(), base));
+                    others.push(LevelLaw::scaled(
+                        kappa,
+                        model.alpha() * (0.9 + factor / 10.0),
+                        base,
+                    ));
+                }
+                if let Tails::Free(tails) = &advice.recipe.settings().tails {
+                    for i in 0..tails.len() {
+                        let mut other = tails.clone();
+                        other[i] *= 0.98 + 0.02 * factor;
+                        others.extend(LevelLaw::free(base, &other));
+                    }
+                }
+            }
+            assert!(!others.is_empty());
+            for other in others {
+                let other = top.map_or(other.clone(), |top| other.capped(top));
+                // A tail that is cut at 1 leaves its neighbours best as they are.
+                assert!(
+                    product(&model, method, &other) >= best * (1.0 - 1e-12),
+                    "{method:?} {other:?}"
+                );
+            }
+            // The best α with the paper's tails is better than its neighbours, too.
+            let at = |alpha| {
+                let settings = Settings { alpha: Alpha::Value(alpha), ..settings.clone() };
+                product(&model, method, Estimator::new(settings).unwrap().law())
+            };
+            let one = advice.one_parameter;
+            assert!(at(one) <= at(one * 1.01) && at(one) <= at(one * 0.99), "{method:?} {one}");
+        }
+    }
 }

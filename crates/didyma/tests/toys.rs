@@ -9,8 +9,10 @@
 
 use didyma::diagnostics::{BatchMoments, LevelStudy, Problem, measure_batches};
 use didyma::estimator::{
-    Blocks, Coupling, Difference, Estimator, Levels, Method, Plan, Settings, Tails, Target,
+    Alpha, Blocks, Coupling, Difference, Draws, Estimator, Levels, Method, Plan, Settings, Source,
+    Tails, Target,
 };
+use didyma::rng::Stream;
 use didyma::rng::{Purpose, Streams};
 use didyma::toy::{TOYS, Toy, ToyQueries};
 
@@ -22,7 +24,7 @@ fn toy(name: &str) -> Toy {
     Toy::named(name).unwrap()
 }
 
-fn measure(queries: &mut ToyQueries, settings: Settings, batches: usize) -> BatchMoments {
+fn measure(queries: &mut impl Problem, settings: Settings, batches: usize) -> BatchMoments {
     let mut estimator = Estimator::new(settings).unwrap();
     measure_batches(queries, &mut estimator, BATCH, batches, STREAMS).unwrap()
 }
@@ -70,7 +72,8 @@ fn the_exact_loss_is_the_mean_of_exact_queries() {
         let mut queries = toy.queries();
         let mut rng = STREAMS.stream(Purpose::Diagnostic, 1, 0);
         let n = 40_000;
-        let rows = queries.outer(n, &mut rng).to_vec();
+        let mut rows = Vec::new();
+        queries.outer(n, &mut rng, &mut rows);
         let (mut sums, mut squares) = ([0.0; 4], [0.0; 4]);
         for row in rows {
             let (loss, [a, b, c]) = toy.exact_query(queries.theta(row), queries.x(row));
@@ -222,19 +225,19 @@ fn planted_coupling_has_the_predicted_bias() {
 /// Mean and standard error of −log g₀ + log-mean-exp of `size` atoms, `copies` of them the outer one.
 fn copies_mean(toy: &Toy, size: usize, copies: u64) -> (f64, f64) {
     let mut queries = toy.queries();
-    let mut draws = didyma::estimator::Draws::default();
+    let mut draws = Draws::default();
     let mut rng = STREAMS.stream(Purpose::Diagnostic, 2 + copies, size as u64);
     let (n, mut sum, mut squares) = (100_000, 0.0, 0.0);
-    let mut plan = Plan::default();
+    let (mut plan, mut rows) = (Plan::default(), Vec::new());
     for _ in 0..n {
-        use didyma::estimator::Source;
-        let row = queries.outer(1, &mut rng)[0];
+        queries.outer(1, &mut rng, &mut rows);
+        let row = rows[0];
         draws.clear();
         (0..copies).for_each(|_| draws.push(row));
         queries.draw(row, size - copies as usize, &mut rng, &mut draws);
         plan.clear();
         plan.group(row, draws.rows().iter().copied()).own(1.0).log_mean_exp(1.0);
-        let value = queries.evaluate(&plan, &plan.groups()[0], &mut [0.0; 3]);
+        let value = queries.evaluate(&plan, &mut [0.0; 3]).unwrap();
         sum += value;
         squares += value * value;
     }
@@ -245,6 +248,7 @@ fn copies_mean(toy: &Toy, size: usize, copies: u64) -> (f64, f64) {
 #[test]
 fn the_measured_cost_is_the_expected_one() {
     let toy = toy("benign");
+    let mut cases = 0;
     for &(name, method) in didyma::estimator::Named::ALL {
         for coupling in [Coupling::Excluded, Coupling::Inclusive, Coupling::Planted] {
             for blocks in [Blocks::Fresh, Blocks::Reused] {
@@ -261,9 +265,13 @@ fn the_measured_cost_is_the_expected_one() {
                     (pairs.mean - expected).abs() <= Z * pairs.error + 1e-9,
                     "{name} {coupling:?} {blocks:?}: {pairs:?} instead of {expected}"
                 );
+                cases += 1;
             }
         }
     }
+    // Eight methods in three couplings with fresh and reused blocks, without excluded atomic and, for the five
+    // that draw a level, planted with reused blocks.
+    assert_eq!(cases, 8 * 3 * 2 - 2 - 5);
 }
 
 /// Inner samples of another law than the proposal, with their log-weights, keep RR unbiased, and with
@@ -277,6 +285,11 @@ fn log_weights_keep_other_inner_laws_unbiased() {
         let z = against_exact(&found, &toy);
         assert!(largest(&z) < Z, "{coupling:?}: {z:?}");
         if coupling == Coupling::Excluded {
+            let z = against_exact(
+                &measure(&mut Unweighted(toy.mixture_queries()), settings.clone(), 300),
+                &toy,
+            );
+            assert!(largest(&z) > 2.0 * Z, "without the weights the loss is another: {z:?}");
             let plain = measure(&mut toy.queries(), settings, 2000);
             assert!(found.variance < plain.variance / 2.0, "{} {}", found.variance, plain.variance);
         }
@@ -318,4 +331,116 @@ fn a_study_warns_of_heavy_tails_and_of_methods_without_a_top() {
     // Fewer than three levels leave no line to fit.
     let few = LevelStudy { highest: 2, ..study(Method::Ru) };
     assert!(few.run(&mut toy("benign").queries(), STREAMS).is_err());
+}
+
+/// Queries whose log-weights are forgotten.
+struct Unweighted(ToyQueries);
+
+impl Source for Unweighted {
+    fn largest_block(&self) -> usize {
+        self.0.largest_block()
+    }
+    fn draw(&mut self, own: u32, count: usize, rng: &mut Stream, draws: &mut Draws) {
+        let mut weighted = Draws::default();
+        self.0.draw(own, count, rng, &mut weighted);
+        weighted.rows().iter().for_each(|&row| draws.push(row));
+    }
+}
+
+impl Problem for Unweighted {
+    fn gradient_len(&self) -> usize {
+        3
+    }
+    fn outer(&mut self, queries: usize, rng: &mut Stream, rows: &mut Vec<u32>) {
+        self.0.outer(queries, rng, rows);
+    }
+    fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> didyma::Result<f64> {
+        self.0.evaluate(plan, gradient)
+    }
+}
+
+/// The variance of a query, from batches and from queries one by one, and what a study makes of its levels.
+#[test]
+fn a_study_and_batches_agree_and_tails_are_those_of_the_moments() {
+    let toy = toy("mild");
+    for (method, blocks, share) in [
+        (Method::Tgrr, Blocks::Fresh, 1.0),
+        (Method::Tgrr, Blocks::Reused, 0.5),
+        (Method::Tru, Blocks::Fresh, 1.0),
+    ] {
+        let settings = Settings { blocks, ..Settings::paper(method) };
+        let study = LevelStudy { budget: 2_000_000, ..LevelStudy::new(settings.clone()) };
+        let report = study.run(&mut toy.queries(), STREAMS).unwrap();
+        let (base, levels) = (&report.base, &report.levels);
+        let atoms = 8 << settings.base;
+        assert_eq!(base.cost, f64::from(atoms) + 1.0);
+        let nested = Settings { atoms: atoms as usize, ..Settings::paper(Method::Nested) };
+        let batches = measure(&mut toy.queries(), nested, 2000);
+        // Relative standard errors: √(2/2000) = 3 % of the batches' three components together, and some 2 % of
+        // 60,000 queries with a kurtosis of about 10. Four of both.
+        assert!((batches.variance / base.variance_gradient - 1.0).abs() < 4.0 * 0.036);
+        // Free tails of a roulette, masses of a single term, from the printed moments.
+        let above = &levels[settings.base as usize + 1..=4];
+        let weight = |v: f64, c: f64| (v / c).sqrt();
+        let first = weight(base.variance_gradient, base.cost);
+        let each = above.iter().map(|l| weight(l.second_moment_gradient, share * l.cost));
+        let each: Vec<f64> = each.collect();
+        let total = first + each.iter().sum::<f64>();
+        assert_eq!(report.tails.len(), each.len());
+        for (i, &tail) in report.tails.iter().enumerate() {
+            let expected = match method {
+                Method::Tru => each[i..].iter().sum::<f64>() / total,
+                _ => each[..=i].iter().fold(1.0, |least, e| f64::min(least, e / first)),
+            };
+            assert!((tail - expected).abs() < 1e-12, "{method:?} {i}: {tail} {expected}");
+        }
+        let b = levels[3].second_moment_gradient / (-3.0 * report.r2).exp2();
+        assert!((base.variance_gradient / b / base.base_variance).ln().abs() < 0.3, "units of B");
+    }
+}
+
+/// A study of levels that a pool cannot fill, or of a loss that is infinite, is an error.
+#[test]
+fn a_study_of_what_cannot_be_measured_is_refused() {
+    struct Broken(ToyQueries, usize, f64);
+    impl Source for Broken {
+        fn largest_block(&self) -> usize {
+            self.1
+        }
+        fn draw(&mut self, own: u32, count: usize, rng: &mut Stream, draws: &mut Draws) {
+            self.0.draw(own, count, rng, draws);
+        }
+    }
+    impl Problem for Broken {
+        fn gradient_len(&self) -> usize {
+            3
+        }
+        fn outer(&mut self, queries: usize, rng: &mut Stream, rows: &mut Vec<u32>) {
+            self.0.outer(queries, rng, rows);
+        }
+        fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> didyma::Result<f64> {
+            self.0.evaluate(plan, gradient).map(|loss| loss * self.2)
+        }
+    }
+    let study = LevelStudy { budget: 1000, ..LevelStudy::new(Settings::paper(Method::Tgrr)) };
+    let queries = toy("benign").queries();
+    let text = study.run(&mut Broken(queries.clone(), 99, 1.0), STREAMS).unwrap_err().to_string();
+    assert!(text.contains("level 4") && text.contains("can give 99"), "{text}");
+    let text =
+        study.run(&mut Broken(queries, 9999, f64::INFINITY), STREAMS).unwrap_err().to_string();
+    assert!(text.contains("level 0") && text.contains("not finite"), "{text}");
+    let mut estimator = Estimator::new(Settings::paper(Method::Tgrr)).unwrap();
+    let mut run = |size, batches| {
+        measure_batches(&mut toy("benign").queries(), &mut estimator, size, batches, STREAMS)
+    };
+    assert!(run(0, 10).is_err() && run(10, 1).is_err() && run(1, 2).is_ok());
+}
+
+#[test]
+fn alpha_is_a_number_or_the_papers() {
+    assert_eq!("paper".parse(), Ok(Alpha::Paper));
+    assert_eq!("1.25".parse(), Ok(Alpha::Value(1.25)));
+    assert!("best".parse::<Alpha>().is_err());
+    let alpha = |method| Settings::paper(method).alpha();
+    assert_eq!((alpha(Method::Ru), alpha(Method::Grr), alpha(Method::Tgrr)), (1.4, 1.209, 1.673));
 }

@@ -1,7 +1,7 @@
 //! `didyma bench step`: how long a training step takes, and what fraction of the machine that is.
 
 use crate::args::StepArgs;
-use didyma::estimator::{Named, Plan, reduce};
+use didyma::estimator::{Named, Plan, Target, reduce};
 use didyma::kernel::{Real, gemm_peak};
 use didyma::rng::Streams;
 use didyma::train::Engine;
@@ -43,11 +43,12 @@ pub struct StepReport {
 
 /// Times steps and matrix products by turns, so that both see the same machine.
 pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
-    let (shape, method, threads) = (args.task(), args.method, args.threads());
+    let (shape, settings, threads) = (args.task(), args.settings(), args.threads());
+    let method = settings.method;
     let streams = Streams::new(1);
     let flow = shape.flow()?;
     let mut engine = shape.engine(&streams, threads)?;
-    let mut steps = Steps::new(streams, method)?;
+    let mut steps = Steps::new(streams, settings, args.pool)?;
     let mut plan = Plan::default();
     let mut step = || -> anyhow::Result<Timing> {
         let start = Instant::now();
@@ -68,34 +69,51 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
             times.push(step()?);
         }
     }
-    let mean = |of: fn(&Timing) -> f64| times.iter().map(of).sum::<f64>() / times.len() as f64;
-    let (pairs_per_step, flops_per_step) = (mean(|t| t.pairs as f64), mean(|t| t.flops as f64));
-    // Steps of random levels differ in size: a typical time per pair, times the mean number of pairs.
-    let typical = |of: fn(&Timing) -> f64| {
-        median(times.iter().map(|t| of(t) / t.pairs as f64)) * pairs_per_step
-    };
-    let seconds = typical(|t| t.total);
-    let (planning, reduction) = (typical(|t| t.planned), typical(|t| t.reduced));
-    Ok(StepReport {
-        task: shape.name,
-        method: method.name(),
-        threads,
-        ms_per_step: 1e3 * seconds,
-        pairs_per_step,
-        pairs_per_second: pairs_per_step / seconds,
-        parameters: flow.params_len(),
-        flops_per_step,
-        gemm_gflops,
-        fraction_of_gemm_peak: flops_per_step / seconds / 1e9 / gemm_gflops,
-        target: steps.estimator().target().to_string(),
-        planning_ms: 1e3 * planning,
-        reduction_ms: 1e3 * reduction,
-        estimator_share: (planning + reduction / threads as f64) / seconds,
-        peak_rss_mb: peak_rss_mb(),
-        kernels: f32::kernels().name,
-        steps: times.len(),
-        fastest_ms: 1e3 * times.iter().map(|t| t.total).fold(f64::INFINITY, f64::min),
-    })
+    let sizes =
+        Sizes { task: shape.name, method: method.name(), threads, parameters: flow.params_len() };
+    Ok(StepReport::new(sizes, &times, gemm_gflops, steps.estimator().target()))
+}
+
+/// What was timed.
+struct Sizes {
+    task: &'static str,
+    method: &'static str,
+    threads: usize,
+    parameters: usize,
+}
+
+impl StepReport {
+    fn new(sizes: Sizes, times: &[Timing], gemm_gflops: f64, target: Target) -> Self {
+        let Sizes { task, method, threads, parameters } = sizes;
+        let mean = |of: fn(&Timing) -> f64| times.iter().map(of).sum::<f64>() / times.len() as f64;
+        let (pairs_per_step, flops_per_step) = (mean(|t| t.pairs as f64), mean(|t| t.flops as f64));
+        // Steps of random levels differ in size: a typical time per pair, times the mean number of pairs.
+        let typical = |of: fn(&Timing) -> f64| {
+            median(times.iter().map(|t| of(t) / t.pairs as f64)) * pairs_per_step
+        };
+        let seconds = typical(|t| t.total);
+        let (planning, reduction) = (typical(|t| t.planned), typical(|t| t.reduced));
+        Self {
+            task,
+            method,
+            threads,
+            ms_per_step: 1e3 * seconds,
+            pairs_per_step,
+            pairs_per_second: pairs_per_step / seconds,
+            parameters,
+            flops_per_step,
+            gemm_gflops,
+            fraction_of_gemm_peak: flops_per_step / seconds / 1e9 / gemm_gflops,
+            target: target.to_string(),
+            planning_ms: 1e3 * planning,
+            reduction_ms: 1e3 * reduction,
+            estimator_share: (planning + reduction / threads as f64) / seconds,
+            peak_rss_mb: peak_rss_mb(),
+            kernels: f32::kernels().name,
+            steps: times.len(),
+            fastest_ms: 1e3 * times.iter().map(|t| t.total).fold(f64::INFINITY, f64::min),
+        }
+    }
 }
 
 /// One step, in seconds.

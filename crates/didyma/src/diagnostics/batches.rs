@@ -1,18 +1,10 @@
 //! Mean, variance and cost of an estimator, batch by batch as training sees it.
 
 use super::Problem;
+use super::moments::{Estimate, Moments};
 use crate::error::{Error, Result};
 use crate::estimator::{Estimator, Plan};
 use crate::rng::{Purpose, Streams};
-
-/// A mean and its standard error.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// The mean.
-    pub mean: f64,
-    /// Its standard error.
-    pub error: f64,
-}
 
 /// What an estimator gives for a query, on average.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,49 +34,22 @@ pub fn measure_batches(
     if batches < 2 {
         return Err(Error::setting("batches", batches, "at least 2, for a standard error"));
     }
-    let mut plan = Plan::default();
+    let (mut plan, mut rows) = (Plan::default(), Vec::new());
     let mut gradient = vec![0.0; problem.gradient_len()];
-    let (mut loss, mut pairs) = (Sums::default(), Sums::default());
-    let mut components = vec![Sums::default(); gradient.len()];
+    let (mut loss, mut pairs) = (Moments::default(), Moments::default());
+    let mut components = vec![Moments::default(); gradient.len()];
     for batch in 0..batches {
         let mut rng = streams.stream(Purpose::Diagnostic, 0, batch as u64);
-        let rows = problem.outer(size, &mut rng).to_vec();
+        problem.outer(size, &mut rng, &mut rows);
         estimator.plan(&rows, problem, &mut rng, &mut plan)?;
-        gradient.fill(0.0);
-        let groups = plan.groups().iter();
-        loss.add(groups.map(|g| problem.evaluate(&plan, g, &mut gradient)).sum());
+        loss.add(problem.evaluate(&plan, &mut gradient)?);
         pairs.add(plan.pairs() as f64 / size as f64);
         components.iter_mut().zip(&gradient).for_each(|(sums, &g)| sums.add(g));
     }
     Ok(BatchMoments {
         loss: loss.estimate(),
-        gradient: components.iter().map(Sums::estimate).collect(),
-        variance: size as f64 * components.iter().map(Sums::variance).sum::<f64>(),
+        gradient: components.iter().map(Moments::estimate).collect(),
+        variance: size as f64 * components.iter().map(Moments::variance).sum::<f64>(),
         pairs: pairs.estimate(),
     })
-}
-
-/// Count, mean and sum of squared deviations (Welford's recurrence).
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    count: f64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Sums {
-    fn add(&mut self, value: f64) {
-        self.count += 1.0;
-        let deviation = value - self.mean;
-        self.mean += deviation / self.count;
-        self.squares += deviation * (value - self.mean);
-    }
-
-    fn variance(&self) -> f64 {
-        self.squares / (self.count - 1.0)
-    }
-
-    fn estimate(&self) -> Estimate {
-        Estimate { mean: self.mean, error: (self.variance() / self.count).sqrt() }
-    }
 }

@@ -1,15 +1,14 @@
 //! Moments of the level differences, and the rates at which they fall.
 
 use super::Problem;
-use super::regression::log2_slope;
+use super::moments::Moments;
+use super::regression::{Slope, log2_slope};
 use crate::error::{Error, Result};
 use crate::estimator::alpha::{LEAST_RATE, best_tails};
 use crate::estimator::{Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Named, Plan, Settings};
 use crate::rng::{Purpose, Streams};
 use serde::Serialize;
 use std::ops::RangeInclusive;
-
-pub use super::regression::Slope;
 
 /// Levels whose differences the rates are fitted to; level 0 holds the outer term and is left out.
 const FITTED: RangeInclusive<u32> = 1..=6;
@@ -83,6 +82,9 @@ pub struct LevelReport {
     pub tails: Vec<f64>,
     /// In plain words.
     pub warnings: Vec<String>,
+    /// The lines fitted to log₂ of E |Δψ_l|², E ‖Δρ_l‖² and |E Δψ_l|.
+    #[serde(skip)]
+    pub lines: [Slope; 3],
 }
 
 /// How to measure.
@@ -121,10 +123,12 @@ impl LevelStudy {
             Estimator::new(Settings { tails: Default::default(), ..settings })
         };
         let mut all = from(0)?;
-        let levels: Vec<_> =
-            (0..=self.highest).map(|l| self.measure(&mut all, l, problem, streams).0).collect();
+        let mut levels = Vec::new();
+        for level in 0..=self.highest {
+            levels.push(self.measure(&mut all, level, problem, streams)?.0);
+        }
         let base = self.settings.base;
-        let (_, variance_gradient) = self.measure(&mut from(base)?, base, problem, streams);
+        let (_, variance_gradient) = self.measure(&mut from(base)?, base, problem, streams)?;
         Ok(self.report(levels, variance_gradient))
     }
 
@@ -135,41 +139,41 @@ impl LevelStudy {
         level: u32,
         problem: &mut impl Problem,
         streams: Streams,
-    ) -> (LevelMoments, f64) {
-        let block = estimator.block(level);
+    ) -> Result<(LevelMoments, f64)> {
+        let block = estimator.block_size(level);
         let queries = (self.budget / block).max(LEAST_QUERIES);
         let base = u64::from(estimator.law().base());
         let mut rng = streams.stream(Purpose::Diagnostic, base, u64::from(level));
-        let mut plan = Plan::default();
+        let (mut plan, mut row) = (Plan::default(), Vec::new());
         let mut gradient = vec![0.0; problem.gradient_len()];
-        let mut gradient_sum = gradient.clone();
-        let (mut loss, mut square) = (Powers::default(), Powers::default());
+        let mut components = vec![Moments::default(); gradient.len()];
+        let [mut loss, mut loss_square, mut gradient_square] = [Moments::default(); 3];
         for _ in 0..queries {
-            plan.clear();
-            gradient.fill(0.0);
-            let row = problem.outer(1, &mut rng)[0];
-            estimator.plan_level(row, level, problem, &mut rng, &mut plan);
-            let groups = plan.groups().iter();
-            loss.add(groups.map(|g| problem.evaluate(&plan, g, &mut gradient)).sum());
-            square.add(gradient.iter().map(|g| g * g).sum());
-            gradient_sum.iter_mut().zip(&gradient).for_each(|(sum, g)| *sum += g);
+            problem.outer(1, &mut rng, &mut row);
+            estimator.plan_level(row[0], level, problem, &mut rng, &mut plan)?;
+            let value = problem.evaluate(&plan, &mut gradient)?;
+            let square: f64 = gradient.iter().map(|g| g * g).sum();
+            if !(value + square).is_finite() {
+                return Err(Error::InfiniteQuery { level, value });
+            }
+            loss.add(value);
+            loss_square.add(value * value);
+            gradient_square.add(square);
+            components.iter_mut().zip(&gradient).for_each(|(moments, &g)| moments.add(g));
         }
-        let n = queries as f64;
         let moments = LevelMoments {
             level,
-            mean_loss: loss.moment(0),
-            mean_loss_se: ((loss.moment(1) - loss.moment(0).powi(2)) / n).sqrt(),
-            second_moment_loss: loss.moment(1),
-            second_moment_loss_se: ((loss.moment(3) - loss.moment(1).powi(2)) / n).sqrt(),
-            second_moment_gradient: square.moment(0),
-            second_moment_gradient_se: ((square.moment(1) - square.moment(0).powi(2)) / n).sqrt(),
+            mean_loss: loss.mean(),
+            mean_loss_se: loss.estimate().error,
+            second_moment_loss: loss_square.mean(),
+            second_moment_loss_se: loss_square.estimate().error,
+            second_moment_gradient: gradient_square.mean(),
+            second_moment_gradient_se: gradient_square.estimate().error,
             kurtosis: loss.kurtosis(),
             cost: block as f64,
             queries,
         };
-        let mean_square: f64 = gradient_sum.iter().map(|sum| (sum / n).powi(2)).sum();
-        let variance = square.moment(0) - mean_square;
-        (moments, variance)
+        Ok((moments, components.iter().map(Moments::variance).sum()))
     }
 
     fn report(&self, levels: Vec<LevelMoments>, variance_gradient: f64) -> LevelReport {
@@ -190,7 +194,9 @@ impl LevelStudy {
         };
         let above =
             levels.iter().filter(|l| l.level > level && top.is_none_or(|top| l.level <= top));
-        let above: Vec<_> = above.map(|l| (l.second_moment_gradient, l.cost)).collect();
+        // One reused block of M_L samples has half of the levels' blocks for free.
+        let share = if self.settings.blocks == Blocks::Reused { 0.5 } else { 1.0 };
+        let above: Vec<_> = above.map(|l| (l.second_moment_gradient, share * l.cost)).collect();
         let r2_safe = -gradient.value - 2.0 * gradient.error;
         LevelReport {
             r1: -loss.value,
@@ -204,6 +210,7 @@ impl LevelStudy {
             base,
             warnings: self.warnings(&levels, r2_safe),
             levels,
+            lines: [loss, gradient, mean],
         }
     }
 
@@ -217,7 +224,7 @@ impl LevelStudy {
                 worst.kurtosis, worst.level
             ));
         }
-        if r2_safe <= LEAST_RATE && self.settings.top.is_none() {
+        if self.settings.top.is_none() && r2_safe <= LEAST_RATE {
             let name = self.settings.method.name();
             warnings.push(format!(
                 "r2 may be as low as {r2_safe:.2}, and {name} without a top level needs more than {LEAST_RATE}: \
@@ -231,34 +238,5 @@ impl LevelStudy {
             );
         }
         warnings
-    }
-}
-
-/// Sums of the first four powers.
-#[derive(Default)]
-struct Powers {
-    count: f64,
-    sums: [f64; 4],
-}
-
-impl Powers {
-    fn add(&mut self, value: f64) {
-        self.count += 1.0;
-        let mut power = 1.0;
-        for sum in &mut self.sums {
-            power *= value;
-            *sum += power;
-        }
-    }
-
-    /// E X^(i+1).
-    fn moment(&self, i: usize) -> f64 {
-        self.sums[i] / self.count
-    }
-
-    fn kurtosis(&self) -> f64 {
-        let [m1, m2, m3, m4] = self.sums.map(|sum| sum / self.count);
-        let variance = m2 - m1 * m1;
-        (m4 - 4.0 * m1 * m3 + 6.0 * m1 * m1 * m2 - 3.0 * m1.powi(4)) / (variance * variance)
     }
 }

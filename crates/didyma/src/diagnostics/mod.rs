@@ -2,12 +2,16 @@
 
 mod batches;
 mod levels;
+mod moments;
 mod regression;
 
-pub use batches::{BatchMoments, Estimate, measure_batches};
-pub use levels::{BaseTerm, LevelMoments, LevelReport, LevelStudy, Slope};
+pub use batches::{BatchMoments, measure_batches};
+pub use levels::{BaseTerm, LevelMoments, LevelReport, LevelStudy};
+pub use moments::Estimate;
+pub use regression::Slope;
 
-use crate::estimator::{Group, Plan, Source};
+use crate::error::Result;
+use crate::estimator::{Plan, Source};
 use crate::rng::Stream;
 
 /// Something whose loss and gradient can be evaluated query by query: the toys of [`crate::toy`], or
@@ -16,9 +20,9 @@ pub trait Problem: Source {
     /// Number of parameters that the gradient has.
     fn gradient_len(&self) -> usize;
 
-    /// Starts anew with the rows of `queries` outer samples.
-    fn outer(&mut self, queries: usize, rng: &mut Stream) -> &[u32];
+    /// Starts anew, and fills `rows` with those of `queries` outer samples.
+    fn outer(&mut self, queries: usize, rng: &mut Stream, rows: &mut Vec<u32>);
 
-    /// Loss of one group of a plan on rows given out since; its gradient is added to `gradient`.
-    fn evaluate(&mut self, plan: &Plan, group: &Group, gradient: &mut [f64]) -> f64;
+    /// Loss of a plan on rows given out since; its gradient replaces `gradient`.
+    fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> Result<f64>;
 }

@@ -14,8 +14,8 @@
 //! κ = 2^(−αm), which is the only reason why its α depends on m. The cross terms E[D_i D_j]/p_i left
 //! out are positive, so tails 2 or 4 times as large are worth trying.
 
-use super::dual::{Dual, minimise};
-use super::{Estimator, LevelLaw, Method, Named, Settings, Tails};
+use super::{Alpha, Estimator, LevelLaw, Method, Named, Settings, Tails};
+use crate::dual::{Dual, minimise};
 use crate::error::{Error, Result};
 
 /// The decay rate of the levels up to which a method without a top level is refused: its α must lie
@@ -85,28 +85,10 @@ impl Model {
         let above = |level: u32| (-self.rate * f64::from(level)).exp2();
         if method.is_single_term() {
             let corrections = law.series(base + 1, |level| above(level) / law.mass(level));
-            return (self.base_variance / law.mass(base) + corrections) * law.block();
+            return (self.base_variance / law.mass(base) + corrections) * law.mean_block();
         }
         let corrections = law.series(base + 1, |level| above(level) / law.tail(level));
         (self.base_variance + corrections) * (f64::from(base).exp2() + law.corrections())
-    }
-
-    /// The best α if the tails are the paper's, with κ tied to α: between 1 and r without a top level,
-    /// between 0 and r + 1 with one.
-    pub fn one_parameter(&self, method: Method, base: u32, top: Option<u32>) -> f64 {
-        match top {
-            _ if method.is_single_term() && top.is_none() => self.alpha(),
-            None => minimise(1.0, self.rate, |alpha| {
-                (sharp_variance(alpha, self.rate, base) + self.base_variance)
-                    * (corrections(alpha, base) + f64::from(base).exp2())
-            }),
-            Some(top) => {
-                let product = |alpha: f64| {
-                    self.variance_times_cost(method, &LevelLaw::truncated(alpha, base, top))
-                };
-                scan(1e-3, self.rate + 1.0, product)
-            }
-        }
     }
 }
 
@@ -180,7 +162,8 @@ pub struct Advice {
     pub paper: Estimator,
     /// With the recipe's α and tails.
     pub recipe: Estimator,
-    /// The best α if κ must stay tied to it.
+    /// The best α if the tails are the paper's, which tie κ to α: between 1 and r without a top level, between 0
+    /// and r + 1 with one.
     pub one_parameter: f64,
 }
 
@@ -220,9 +203,17 @@ pub fn advise(settings: &Settings, model: Model) -> Result<Advice> {
         return Err(Error::setting("top", base, why));
     }
     let law = |alpha, tails| Estimator::new(Settings { alpha, tails, ..settings.clone() });
-    Ok(Advice {
-        paper: law(method.paper_alpha(), Tails::Paper)?,
-        recipe: law(model.alpha(), model.tails(method, base, top))?,
-        one_parameter: model.one_parameter(method, base, top),
-    })
+    let (paper, recipe) = (
+        law(Alpha::Paper, Tails::Paper)?,
+        law(Alpha::Value(model.alpha()), model.tails(method, base, top))?,
+    );
+    // Finite cost and variance without a top level; with one, the range in which both matter.
+    let (low, high) =
+        if top.is_none() { (1.0, model.rate.min(2.0)) } else { (0.01, model.rate + 1.0) };
+    let margin = 1e-6;
+    let one_parameter = scan(low + margin, high - margin, |alpha| {
+        let estimator = law(Alpha::Value(alpha), Tails::Paper);
+        estimator.map_or(f64::INFINITY, |e| model.variance_times_cost(method, e.law()))
+    });
+    Ok(Advice { paper, recipe, one_parameter })
 }

@@ -137,7 +137,7 @@ impl LevelLaw {
     }
 
     /// E 2^L = 2^m + ½ Σ_{j>m} p_j 2^j: expected atoms of one block at level L, in units of M₀.
-    pub fn block(&self) -> f64 {
+    pub fn mean_block(&self) -> f64 {
         f64::from(self.base).exp2() + 0.5 * self.corrections()
     }
 }

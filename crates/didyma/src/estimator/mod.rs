@@ -61,8 +61,8 @@
 //! the flow. [`alpha`] says how the law of the level is chosen.
 
 pub mod alpha;
+mod choices;
 mod draw;
-pub(crate) mod dual;
 mod law;
 mod multilevel;
 mod plan;
@@ -71,9 +71,10 @@ mod settings;
 
 pub(crate) use settings::LARGEST_BLOCK;
 
+pub use choices::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Tails, Target};
 pub use draw::{Draws, Pool, Replacement, Source};
 pub use law::LevelLaw;
-pub use multilevel::{Estimator, Target};
+pub use multilevel::Estimator;
 pub use plan::{Group, GroupMut, Plan, Term};
 pub use reduce::reduce;
-pub use settings::{Blocks, Coupling, Difference, Levels, Method, Named, Settings, Tails};
+pub use settings::Settings;

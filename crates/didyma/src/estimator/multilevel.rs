@@ -1,14 +1,14 @@
 //! From a batch of outer samples to the plan of a step.
 
+use super::settings::highest_level;
 use super::{
-    Blocks, Coupling, Difference, Draws, GroupMut, LARGEST_BLOCK, LevelLaw, Levels, Method, Named,
-    Plan, Settings, Source, Term,
+    Blocks, Coupling, Difference, Draws, GroupMut, LevelLaw, Levels, Method, Named, Plan, Settings,
+    Source, Target, Term,
 };
 use crate::error::{Error, Result};
 use crate::rng::Stream;
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use std::fmt;
 
 /// An estimator of the loss and its gradient: it chooses atoms, levels and weights, and never sees a
 /// density.
@@ -44,33 +44,6 @@ struct Draft<'a, S> {
     plan: &'a mut Plan,
 }
 
-/// What an estimator's mean is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// −log q of the outer samples.
-    Likelihood,
-    /// The APT loss itself.
-    Exact,
-    /// The loss with the normalising constant estimated by this many inner samples.
-    Nested(usize),
-    /// The loss with this many atoms, the true one among them.
-    Atomic(usize),
-    /// None of these: the levels do not telescope.
-    Planted,
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Likelihood => f.write_str("the negative log-likelihood"),
-            Self::Exact => f.write_str("the APT loss"),
-            Self::Nested(samples) => write!(f, "the nested loss with {samples} inner samples"),
-            Self::Atomic(atoms) => write!(f, "the atomic loss with {atoms} atoms"),
-            Self::Planted => f.write_str("a biased loss (planted coupling does not telescope)"),
-        }
-    }
-}
-
 impl Estimator {
     /// Checks the settings.
     pub fn new(settings: Settings) -> Result<Self> {
@@ -94,7 +67,7 @@ impl Estimator {
     }
 
     /// M_l = M₀ 2^l, the inner samples of a block at this level.
-    pub fn block(&self, level: u32) -> usize {
+    pub fn block_size(&self, level: u32) -> usize {
         self.m0 << level
     }
 
@@ -104,8 +77,8 @@ impl Estimator {
             (Method::Likelihood, ..) => Target::Likelihood,
             (_, Coupling::Planted, _) => Target::Planted,
             (_, _, None) => Target::Exact,
-            (_, Coupling::Excluded, Some(top)) => Target::Nested(self.block(top)),
-            (_, Coupling::Inclusive, Some(top)) => Target::Atomic(self.block(top) + 1),
+            (_, Coupling::Excluded, Some(top)) => Target::Nested(self.block_size(top)),
+            (_, Coupling::Inclusive, Some(top)) => Target::Atomic(self.block_size(top) + 1),
         }
     }
 
@@ -115,7 +88,7 @@ impl Estimator {
         let law = &self.law;
         let blocks = match self.settings.method {
             Method::Likelihood => 0.0,
-            _ if self.has_one_block() => law.block(),
+            _ if self.has_one_block() => law.mean_block(),
             _ => f64::from(law.base()).exp2() + law.corrections(),
         };
         self.m0 as f64 * blocks
@@ -137,7 +110,7 @@ impl Estimator {
     /// The highest level whose block this source can give, for capping the level: `None` if not even
     /// level 0.
     pub fn highest_level(&self, source: &impl Source) -> Option<u32> {
-        (source.largest_block().min(LARGEST_BLOCK) / self.m0).checked_ilog2()
+        highest_level(self.m0, source)
     }
 
     /// Replaces `plan` by the plan of one step on the mean over `batch`, rows of outer samples, with
@@ -172,7 +145,10 @@ impl Estimator {
         }
     }
 
-    /// Adds the term of one level alone to the plan: ψ_{M_m} at the base, Δψ_l above it.
+    /// Replaces `plan` by the term of one level alone: ψ_{M_m} at the base, Δψ_l above it.
+    ///
+    /// # Panics
+    /// If the level is below the base.
     pub fn plan_level(
         &mut self,
         row: u32,
@@ -180,11 +156,15 @@ impl Estimator {
         source: &mut impl Source,
         rng: &mut Stream,
         plan: &mut Plan,
-    ) {
+    ) -> Result<()> {
+        assert!(level >= self.law.base(), "no level below the base");
+        plan.clear();
+        self.check_block(level, source)?;
         self.push_level(row, level, 1.0, &mut Draft { source, rng, plan });
         if level == self.law.base() && self.has_outer_apart() {
             plan.push_own(row, 1.0);
         }
+        Ok(())
     }
 
     fn plan_blocks(&mut self, batch: &[u32], draft: &mut Draft<impl Source>) {
@@ -233,7 +213,7 @@ impl Estimator {
                 Difference::Naive => 1,
             };
             let weight = each * (1.0 / self.law.tail(level) - next);
-            draft.plan.last().term(Term { weight, size: self.block(level), blocks });
+            draft.plan.last().term(Term { weight, size: self.block_size(level), blocks });
         }
     }
 
@@ -246,7 +226,7 @@ impl Estimator {
         own: f64,
         draft: &'a mut Draft<impl Source>,
     ) -> GroupMut<'a> {
-        let (size, coupling) = (self.block(level), self.settings.coupling);
+        let (size, coupling) = (self.block_size(level), self.settings.coupling);
         let has_corrections = self.law.top() != Some(self.law.base());
         let Draft { source, rng, plan } = draft;
         let draws = &mut self.draws;
@@ -298,14 +278,22 @@ impl Estimator {
 
     /// Every level that can be drawn must have its block in the source.
     fn check_source(&self, source: &impl Source) -> Result<()> {
-        let rows = source.largest_block();
-        let highest = self.highest_level(source);
         match self.law.top() {
-            None => Err(Error::NoTop { method: self.settings.method.name(), highest }),
-            Some(top) if highest.is_none_or(|highest| highest < top) => {
-                Err(Error::SmallPool { block: self.block(top), level: top, rows })
+            Some(top) => self.check_block(top, source),
+            None => {
+                let highest = self.highest_level(source);
+                Err(Error::NoTop { method: self.settings.method.name(), highest })
             }
-            Some(_) => Ok(()),
+        }
+    }
+
+    fn check_block(&self, level: u32, source: &impl Source) -> Result<()> {
+        match self.highest_level(source).is_some_and(|highest| level <= highest) {
+            true => Ok(()),
+            false => {
+                let (block, rows) = (self.block_size(level), source.largest_block());
+                Err(Error::SmallPool { block, level, rows })
+            }
         }
     }
 }

@@ -1,166 +1,7 @@
-//! The choices that make an estimator: a method by name, and its options.
+//! An estimator's settings, and what is legal.
 
-use super::LevelLaw;
+use super::{Alpha, Blocks, Coupling, Difference, LevelLaw, Levels, Method, Named, Source, Tails};
 use crate::error::{Error, Result};
-
-/// A choice that has a name on the command line and in files.
-pub trait Named: Copy + PartialEq + 'static {
-    /// All of them with their names.
-    const ALL: &'static [(&'static str, Self)];
-
-    /// The one of this name.
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice)
-    }
-
-    /// Its name.
-    fn name(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(_, choice)| *choice == self);
-        known.map(|(name, _)| *name).expect("every choice has a name")
-    }
-}
-
-/// The estimators by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// −log q of the outer θ: round 1, where the proposal is the prior.
-    Likelihood,
-    /// Atomic APT: the outer θ among others. Exact minimiser for any number of atoms.
-    Atomic,
-    /// Nested APT: ψ_M with M inner samples, biased by O(1/M).
-    Nested,
-    /// Randomly chosen single term: Δψ_L / P(L). Unbiased.
-    Ru,
-    /// RU up to a top level: unbiased for the nested loss there.
-    Tru,
-    /// Russian roulette: Σ_{j≤L} Δψ_j / P(L ≥ j). Unbiased.
-    Rr,
-    /// RR from a base level on: ψ at the base, and corrections. Unbiased.
-    Grr,
-    /// GRR up to a top level: unbiased for the nested loss there.
-    Tgrr,
-}
-
-impl Named for Method {
-    const ALL: &'static [(&'static str, Self)] = &[
-        ("likelihood", Self::Likelihood),
-        ("atomic", Self::Atomic),
-        ("nested", Self::Nested),
-        ("ru", Self::Ru),
-        ("tru", Self::Tru),
-        ("rr", Self::Rr),
-        ("grr", Self::Grr),
-        ("tgrr", Self::Tgrr),
-    ];
-}
-
-impl Method {
-    /// Whether it draws a random level.
-    pub fn is_multilevel(self) -> bool {
-        matches!(self, Self::Ru | Self::Tru | Self::Rr | Self::Grr | Self::Tgrr)
-    }
-
-    /// Whether its level law is renormalised to end at a top level.
-    pub fn is_truncated(self) -> bool {
-        matches!(self, Self::Tru | Self::Tgrr)
-    }
-
-    /// Whether it takes the term of its level alone instead of all up to it.
-    pub fn is_single_term(self) -> bool {
-        matches!(self, Self::Ru | Self::Tru)
-    }
-
-    /// The paper's α (its Table 1; RR and truncated RU as RU).
-    pub fn paper_alpha(self) -> f64 {
-        match self {
-            Self::Grr => 1.209,
-            Self::Tgrr => 1.673,
-            _ => 1.4,
-        }
-    }
-}
-
-/// What the outer θ has to do with the inner samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Coupling {
-    /// Nothing: the paper's estimators. Unbiased, but a finite block can make the loss unbounded below.
-    #[default]
-    Excluded,
-    /// It is one more atom of the fine block and of each half. The levels still telescope, now to
-    /// atomic APT, whose minimiser is exact and whose loss is bounded.
-    Inclusive,
-    /// It takes the first place of a block, and the last one too in differences and in blocks without
-    /// corrections: what the authors' code does. The levels do not telescope, so every method is
-    /// biased. Only for reproducing their results.
-    Planted,
-}
-
-impl Named for Coupling {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("excluded", Self::Excluded), ("inclusive", Self::Inclusive), ("planted", Self::Planted)];
-}
-
-/// How a level's fine block is compared with the coarse one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Difference {
-    /// With the mean over both halves: second moments fall like M^(−2).
-    #[default]
-    Antithetic,
-    /// With the first half: like M^(−1). For diagnostics.
-    Naive,
-}
-
-impl Named for Difference {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("antithetic", Self::Antithetic), ("naive", Self::Naive)];
-}
-
-/// Whether the levels of one query have inner samples of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Blocks {
-    /// Each level its own block.
-    #[default]
-    Fresh,
-    /// One block of M_L samples; lower levels average over its disjoint sub-blocks. Costs half of the
-    /// corrections less. No difference to a single-term method.
-    Reused,
-}
-
-impl Named for Blocks {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("fresh", Self::Fresh), ("reused", Self::Reused)];
-}
-
-/// How the levels of a batch are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Levels {
-    /// Independently.
-    #[default]
-    Independent,
-    /// At the n quantiles (i + U)/n in random order: every query keeps its law, and the batch has
-    /// nearly the expected number at each level.
-    Systematic,
-}
-
-impl Named for Levels {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("independent", Self::Independent), ("systematic", Self::Systematic)];
-}
-
-/// The tails of the level law above the base.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Tails {
-    /// Geometric in the absolute level, as in the paper.
-    #[default]
-    Paper,
-    /// min(1, κ 2^(−α(j−m))).
-    Scaled {
-        /// κ.
-        kappa: f64,
-    },
-    /// P(L ≥ m + 1), P(L ≥ m + 2), …, one for each level up to the top.
-    Free(Vec<f64>),
-}
 
 /// An estimator's choices, as they are written down; [`super::Estimator::new`] checks them.
 ///
@@ -185,7 +26,7 @@ pub struct Settings {
     /// min(L, top), and they are truncated methods, unbiased for the nested loss at the top only.
     pub top: Option<u32>,
     /// How fast the probability of a level falls.
-    pub alpha: f64,
+    pub alpha: Alpha,
     /// The form of the tails.
     pub tails: Tails,
     /// What the outer θ has to do with the inner samples.
@@ -209,13 +50,29 @@ impl Settings {
             m0: 8,
             base: if matches!(method, Method::Grr | Method::Tgrr) { 2 } else { 0 },
             top: method.is_truncated().then_some(4),
-            alpha: method.paper_alpha(),
+            alpha: Alpha::Paper,
             tails: Tails::Paper,
             coupling: if atomic { Coupling::Inclusive } else { Coupling::Excluded },
             difference: Difference::default(),
             blocks: Blocks::default(),
             levels: Levels::default(),
         }
+    }
+
+    /// α as a number.
+    pub fn alpha(&self) -> f64 {
+        match self.alpha {
+            Alpha::Paper => self.method.paper_alpha(),
+            Alpha::Value(value) => value,
+        }
+    }
+
+    /// The same method, with a top level if it draws a level and has none: the highest whose block the source can
+    /// give. It is then a truncated method.
+    pub fn capped_for(self, source: &impl Source) -> Self {
+        let highest = highest_level(self.m0, source);
+        let top = self.top.or(highest.filter(|_| self.method.is_multilevel()));
+        Self { top, ..self }
     }
 
     /// The law of the level, if everything that it depends on is legal.
@@ -226,7 +83,7 @@ impl Settings {
         }
         self.check_levels()?;
         self.check_coupling()?;
-        let (alpha, base) = (self.alpha, self.base);
+        let (alpha, base) = (self.alpha(), self.base);
         let law = match (&self.tails, self.top) {
             (Tails::Free(tails), _) => LevelLaw::free(base, tails)?,
             (Tails::Paper, Some(top)) if self.method.is_truncated() => {
@@ -235,10 +92,30 @@ impl Settings {
             (Tails::Paper, _) => LevelLaw::geometric(alpha, base),
             (Tails::Scaled { kappa }, _) => LevelLaw::scaled(*kappa, alpha, base),
         };
-        Ok(match self.top {
+        let law = match self.top {
             Some(top) => law.capped(top),
             None => law,
-        })
+        };
+        self.check_masses(&law)?;
+        Ok(law)
+    }
+
+    /// A single term is divided by the probability of its level: a level that is never drawn would be missing from
+    /// the sum.
+    fn check_masses(&self, law: &LevelLaw) -> Result<()> {
+        let last = law.top().unwrap_or(law.base() + 64);
+        let never = (law.base()..=last).find(|&level| law.mass(level) <= 0.0);
+        match never.filter(|_| self.method.is_single_term()) {
+            Some(level) => {
+                let (what, name) =
+                    (format!("such that level {level} is never drawn"), self.method.name());
+                let why = format!(
+                    "falling from level to level for {name}, which takes one level at a time"
+                );
+                Err(Error::setting("tails", what, why))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_sizes(&self) -> Result<()> {
@@ -287,15 +164,15 @@ impl Settings {
                 Err(Error::setting("tails", format!("{} numbers", tails.len()), why))
             }
             Tails::Free(_) => Ok(()),
-            Tails::Scaled { kappa } if !(*kappa > 0.0 && kappa.is_finite()) => {
-                Err(Error::setting("kappa", kappa, "a number above 0"))
+            Tails::Scaled { kappa } if !(*kappa > 0.0 && *kappa <= 1e6) => {
+                Err(Error::setting("kappa", kappa, "above 0 and up to a million"))
             }
             _ => self.check_alpha(),
         }
     }
 
     fn check_alpha(&self) -> Result<()> {
-        let alpha = self.alpha;
+        let alpha = self.alpha();
         if self.top.is_none() && !(alpha > 1.0 && alpha < 2.0) {
             let why = "between 1 and 2, both excluded, without a top level: at 1 and below the expected \
                        cost is infinite, at 2 and above (more exactly, from the decay rate r2 ≤ 2 of the \
@@ -326,3 +203,8 @@ impl Settings {
 
 /// Samples of a block, at most.
 pub(crate) const LARGEST_BLOCK: usize = 1 << 24;
+
+/// The highest level whose block a source can give.
+pub(super) fn highest_level(m0: usize, source: &impl Source) -> Option<u32> {
+    (source.largest_block().min(LARGEST_BLOCK) / m0.max(1)).checked_ilog2()
+}

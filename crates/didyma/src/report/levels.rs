@@ -1,6 +1,6 @@
 //! The levels of an estimator in one picture: second moments and means against the level.
 
-use crate::diagnostics::{LevelMoments, LevelReport};
+use crate::diagnostics::{LevelMoments, LevelReport, Slope};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;
@@ -14,36 +14,27 @@ const GREY: RGBColor = RGBColor(110, 110, 110);
 const TITLE: (&str, i32) = ("sans-serif", 18);
 const LABEL: (&str, i32) = ("sans-serif", 14);
 
-/// A line of one quantity: its values and standard errors by level, and the slope fitted to it.
+/// A line of one quantity: its values and standard errors by level, and what was fitted to it.
 struct Line {
-    name: String,
+    name: &'static str,
     colour: RGBColor,
     points: Vec<(f64, f64, f64)>,
-    slope: f64,
+    fit: Slope,
 }
 
 impl Line {
     fn new(
-        name: String,
-        colour: RGBColor,
+        (name, colour, fit): (&'static str, RGBColor, Slope),
         report: &LevelReport,
-        slope: f64,
         of: fn(&LevelMoments) -> (f64, f64),
     ) -> Self {
         let above = report.levels.iter().filter(|l| l.level > 0);
         let points = above.map(|l| (f64::from(l.level), of(l).0.abs(), of(l).1)).collect();
-        Self { name, colour, points, slope }
+        Self { name, colour, points, fit }
     }
 
-    /// Where the fitted line passes level 0: the mean of log₂ value + slope · level, weighted like the fit.
-    fn intercept(&self) -> f64 {
-        let weight = |value: f64, error: f64| 1.0 / ((error / value).powi(2) + 1e-3);
-        let points = self.points.iter().filter(|p| p.1 > 0.0);
-        let (sum, total) = points.fold((0.0, 0.0), |(sum, total), &(level, value, error)| {
-            let weight = weight(value, error);
-            (sum + weight * (value.log2() + self.slope * level), total + weight)
-        });
-        sum / total
+    fn label(&self) -> String {
+        format!("{}, slope {:.2} ± {:.2}", self.name, self.fit.value, self.fit.error)
     }
 
     /// log₂ of value, and of value ± one standard error.
@@ -58,23 +49,16 @@ impl Line {
 /// An SVG image of the second moments (left) and of the means (right) of the levels, on axes of log₂, with the
 /// fitted slopes.
 pub fn level_plot(report: &LevelReport, title: &str) -> Result<String, Box<dyn Error>> {
-    let rate =
-        |name: &str, value: f64, error: f64| format!("{name}, slope −{value:.2} ± {error:.2}");
+    let [loss, gradient, mean] = report.lines;
     let moments = [
-        Line::new(rate("E |Δψ|²", report.r1, report.r1_se), LOSS, report, report.r1, |l| {
+        Line::new(("E |Δψ|²", LOSS, loss), report, |l| {
             (l.second_moment_loss, l.second_moment_loss_se)
         }),
-        Line::new(
-            rate("E ‖Δρ‖²", report.r2, report.r2_se),
-            GRADIENT,
-            report,
-            report.r2,
-            |l| (l.second_moment_gradient, l.second_moment_gradient_se),
-        ),
+        Line::new(("E ‖Δρ‖²", GRADIENT, gradient), report, |l| {
+            (l.second_moment_gradient, l.second_moment_gradient_se)
+        }),
     ];
-    let name = rate("|E Δψ|", report.bias_rate, report.bias_rate_se);
-    let means =
-        [Line::new(name, LOSS, report, report.bias_rate, |l| (l.mean_loss, l.mean_loss_se))];
+    let means = [Line::new(("|E Δψ|", LOSS, mean), report, |l| (l.mean_loss, l.mean_loss_se))];
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -113,16 +97,16 @@ fn panel(area: &Area, caption: &str, lines: &[Line]) -> Result<(), Box<dyn Error
         .map_err(plain)?;
     for line in lines {
         let bars: Vec<_> = line.bars().collect();
-        let (colour, start) = (line.colour, line.intercept());
+        let (colour, fit) = (line.colour, line.fit);
         let ends = [levels.start + 0.3, levels.end - 0.3];
-        let fitted = ends.map(|level| (level, start - line.slope * level));
+        let fitted = ends.map(|level| (level, fit.intercept + fit.value * level));
         chart.draw_series(LineSeries::new(fitted, colour.mix(0.5))).map_err(plain)?;
         let marks =
             bars.iter().map(|&(level, value, ..)| Circle::new((level, value), 4, colour.filled()));
         chart
             .draw_series(marks)
             .map_err(plain)?
-            .label(line.name.clone())
+            .label(line.label())
             .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
         let bar = |&(level, _, low, high): &(f64, f64, f64, f64)| {
             PathElement::new([(level, low), (level, high)], colour.stroke_width(2))
