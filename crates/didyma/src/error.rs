@@ -72,8 +72,8 @@ pub enum Error {
     },
     /// NaN or infinity where a number is needed.
     #[error(
-        "{name} holds {value} in row {row}, column {column}: remove or repair that row first, the \
-         flow is defined for finite numbers only"
+        "{name} holds {value} in row {row}, column {column}: remove or repair that row first, only \
+         finite numbers can be used"
     )]
     NotFinite {
         /// The argument.

@@ -47,7 +47,7 @@
 //! # The modules, in reading order
 //! [`rows`], [`rng`] and [`error`] are what everything uses; [`dataset`] holds simulations;
 //! [`estimator`] says what a training step computes; [`flow`] is q(θ | x), on the loops of [`kernel`];
-//! [`train`] brings them together.
+//! [`train`] brings them together; [`metrics`] compares the samples with those of a reference.
 
 #![deny(missing_docs)]
 
@@ -59,6 +59,7 @@ pub mod estimator;
 pub mod flow;
 #[allow(unsafe_code)]
 pub mod kernel;
+pub mod metrics;
 pub mod parallel;
 pub mod prior;
 pub mod report;

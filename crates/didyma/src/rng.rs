@@ -35,6 +35,8 @@ pub enum Purpose {
     Synthetic = 7,
     /// Queries of a measurement.
     Diagnostic = 8,
+    /// Folds, classifiers and directions of a metric.
+    Metric = 9,
 }
 
 /// All random streams of a run.

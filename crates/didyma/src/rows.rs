@@ -85,6 +85,14 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Requires this many rows or more.
+    pub fn expect_rows_from(&self, least: usize, why: &'static str) -> Result<()> {
+        match self.len() >= least {
+            true => Ok(()),
+            false => Err(self.shape_error("rows", self.len(), least, why)),
+        }
+    }
+
     /// Requires every number to be finite.
     pub fn expect_finite(&self) -> Result<()> {
         match self.data.iter().position(|v| !v.is_finite()) {
