@@ -4,10 +4,14 @@
 
 #![deny(missing_docs)]
 
+mod abc;
 mod alpha;
 mod args;
 mod bench;
 mod levels;
+mod metrics;
+mod problems;
+mod progress;
 
 use anyhow::{Context, bail};
 use args::{Args, BenchCommand, Command};
@@ -29,6 +33,17 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<()> {
     check_kernels()?;
     match args.command {
+        Command::Tasks(args) => show(&problems::tasks(), args.json),
+        Command::Simulate(args) => match problems::simulate(&args)? {
+            Some(report) => show(&report, args.json),
+            None => Ok(()),
+        },
+        Command::Reference(args) => problems::reference(&args),
+        Command::Abc(args) => match abc::abc(&args)? {
+            Some(report) => show(&report, args.json),
+            None => Ok(()),
+        },
+        Command::Metrics(args) => show(&metrics::metrics(&args)?, args.json),
         Command::Alpha(args) => show(&alpha::alpha(&args)?, args.json),
         Command::Levels(args) => {
             let report = levels::levels(&args)?;

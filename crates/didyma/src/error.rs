@@ -151,6 +151,26 @@ pub enum Error {
         /// What is wrong with it.
         problem: FileProblem,
     },
+    /// A table that cannot be used.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong there, and the remedy.
+        problem: String,
+    },
+    /// Parameters that the prior excludes.
+    #[error("{name} is {value}, outside of its prior ({prior}): give parameters inside of it")]
+    OutsidePrior {
+        /// The parameter.
+        name: String,
+        /// Its value.
+        value: f64,
+        /// Its law.
+        prior: String,
+    },
     /// The operating system refused.
     #[error("could not {action} {}: {source}", path.display())]
     Io {

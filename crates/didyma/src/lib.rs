@@ -51,11 +51,14 @@
 
 #![deny(missing_docs)]
 
+pub mod baseline;
+mod cholesky;
 pub mod dataset;
 pub mod diagnostics;
 mod dual;
 pub mod error;
 pub mod estimator;
+pub mod files;
 pub mod flow;
 #[allow(unsafe_code)]
 pub mod kernel;
@@ -66,6 +69,7 @@ pub mod report;
 pub mod rng;
 pub mod rows;
 pub mod simulator;
+pub mod table;
 pub mod tasks;
 pub mod toy;
 pub mod train;

@@ -39,3 +39,20 @@ pub fn map<T: Send>(count: usize, threads: usize, work: impl Fn(usize) -> T + Sy
     done.sort_unstable_by_key(|(i, _)| *i);
     done.into_iter().map(|(_, result)| result).collect()
 }
+
+/// Rows that `work` writes one by one, in order, computed by up to `threads` threads.
+pub fn rows<T: Send>(
+    count: usize,
+    threads: usize,
+    work: impl Fn(usize, &mut Vec<T>) + Sync,
+) -> Vec<T> {
+    let pieces = map(count.div_ceil(PIECE), threads, |piece| {
+        let mut rows = Vec::new();
+        (piece * PIECE..count.min((piece + 1) * PIECE)).for_each(|row| work(row, &mut rows));
+        rows
+    });
+    pieces.into_iter().flatten().collect()
+}
+
+/// Rows of a piece of work.
+const PIECE: usize = 1024;

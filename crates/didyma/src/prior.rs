@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
+use std::fmt;
 
 /// The law of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,6 +155,20 @@ impl Marginal {
     }
 }
 
+impl fmt::Display for Marginal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Bounds such as 1/3 are shown with the digits that one reads.
+        let short = |value: f64| (value * 1e4).round() / 1e4;
+        match *self {
+            Self::Uniform { low, high } => write!(f, "uniform {} to {}", short(low), short(high)),
+            Self::Normal { mean, sd } => write!(f, "normal {} ± {}", short(mean), short(sd)),
+            Self::LogNormal { mean, sd } => {
+                write!(f, "log-normal, log {} ± {}", short(mean), short(sd))
+            }
+        }
+    }
+}
+
 fn standard_normal(rng: &mut impl Rng) -> f64 {
     StandardNormal.sample(rng)
 }
@@ -216,6 +231,22 @@ impl Prior {
     /// log p(θ), −∞ outside the support.
     pub fn log_density(&self, theta: &[f64]) -> f64 {
         self.zip(theta).map(|(marginal, value)| marginal.log_density(value)).sum()
+    }
+
+    /// Requires every parameter to be inside its support.
+    pub fn expect_inside(&self, theta: &[f64]) -> Result<()> {
+        if theta.len() != self.dim() {
+            let (found, expected) = (theta.len(), self.dim());
+            let why = "one for each parameter of the prior";
+            return Err(Error::Shape { name: "theta", unit: "numbers", found, expected, why });
+        }
+        match self.parameters.iter().zip(theta).find(|(p, value)| !p.marginal.contains(**value)) {
+            Some((Parameter { name, marginal }, &value)) => {
+                let (name, prior) = (name.clone(), marginal.to_string());
+                Err(Error::OutsidePrior { name, value, prior })
+            }
+            None => Ok(()),
+        }
     }
 
     /// A draw into `theta`.

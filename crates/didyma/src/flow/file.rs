@@ -6,11 +6,10 @@
 
 use super::{FlowConfig, Scaling, SplineFlow};
 use crate::error::{Error, FileProblem, Result};
+use crate::files::write_whole;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 /// Version of the format that this program writes.
@@ -33,22 +32,10 @@ struct Model {
 impl SplineFlow {
     /// Writes the flow and its parameters to `path`.
     ///
-    /// The file appears whole or not at all: it is written beside `path`, flushed to the disk and then
-    /// renamed.
+    /// The file appears whole or not at all.
     pub fn save(&self, params: &[f32], path: &Path) -> Result<()> {
         self.check_params(params)?;
-        let bytes = self.encode(params);
-        let io = |source| Error::Io { action: "write", path: path.to_owned(), source };
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".part");
-        let written = File::create(&beside)
-            .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
-            .and_then(|()| std::fs::rename(&beside, path));
-        if written.is_err() {
-            // What is left of an unfinished file is of no use; the first error is the one to tell.
-            let _ = std::fs::remove_file(&beside);
-        }
-        written.map_err(io)
+        write_whole(path, &self.encode(params))
     }
 
     /// Reads a flow and its parameters from a file that [`SplineFlow::save`] wrote.

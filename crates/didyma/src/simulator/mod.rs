@@ -16,10 +16,10 @@ use std::fmt;
 /// use didyma::simulator::{SimulationFailed, Simulator};
 /// use rand::RngExt;
 ///
-/// /// The number of heads in ten throws of a coin.
-/// struct Coin;
+/// /// How long a machine runs; one that never starts is a failure.
+/// struct Machine;
 ///
-/// impl Simulator for Coin {
+/// impl Simulator for Machine {
 ///     fn theta_dim(&self) -> usize {
 ///         1
 ///     }
@@ -32,11 +32,16 @@ use std::fmt;
 ///         rng: &mut SimulationStream,
 ///         x: &mut [f64],
 ///     ) -> Result<(), SimulationFailed> {
-///         x[0] = (0..10).filter(|_| rng.random::<f64>() < theta[0]).count() as f64;
+///         if rng.random::<f64>() < 0.01 {
+///             return Err(SimulationFailed("it did not start".to_owned()));
+///         }
+///         x[0] = -rng.random::<f64>().ln() / theta[0];
 ///         Ok(())
 ///     }
 /// }
 /// ```
+///
+/// A function that cannot fail is a simulator by [`from_fn`].
 pub trait Simulator: Send + Sync {
     /// Number of parameters.
     fn theta_dim(&self) -> usize;
@@ -52,6 +57,55 @@ pub trait Simulator: Send + Sync {
         rng: &mut SimulationStream,
         x: &mut [f64],
     ) -> Result<(), SimulationFailed>;
+}
+
+/// A simulator made of a function that cannot fail.
+///
+/// ```
+/// use didyma::simulator::{Simulator, from_fn};
+/// use rand::RngExt;
+/// // The number of heads in ten throws of a coin.
+/// let coin = from_fn(1, 1, |theta, rng, x| {
+///     x[0] = (0..10).filter(|_| rng.random::<f64>() < theta[0]).count() as f64;
+/// });
+/// assert_eq!((coin.theta_dim(), coin.x_dim()), (1, 1));
+/// ```
+pub fn from_fn<F>(theta_dim: usize, x_dim: usize, function: F) -> FromFn<F>
+where
+    F: Fn(&[f64], &mut SimulationStream, &mut [f64]) + Send + Sync,
+{
+    FromFn { theta_dim, x_dim, function }
+}
+
+/// See [`from_fn`].
+#[derive(Clone, Copy, Debug)]
+pub struct FromFn<F> {
+    theta_dim: usize,
+    x_dim: usize,
+    function: F,
+}
+
+impl<F> Simulator for FromFn<F>
+where
+    F: Fn(&[f64], &mut SimulationStream, &mut [f64]) + Send + Sync,
+{
+    fn theta_dim(&self) -> usize {
+        self.theta_dim
+    }
+
+    fn x_dim(&self) -> usize {
+        self.x_dim
+    }
+
+    fn simulate(
+        &self,
+        theta: &[f64],
+        rng: &mut SimulationStream,
+        x: &mut [f64],
+    ) -> Result<(), SimulationFailed> {
+        (self.function)(theta, rng, x);
+        Ok(())
+    }
 }
 
 /// Why a simulation gave no summaries.

@@ -4,7 +4,7 @@ use super::{Density, Reference, Task};
 use crate::error::Result;
 use crate::prior::{Marginal, Prior};
 use crate::rng::SimulationStream;
-use crate::simulator::{SimulationFailed, Simulator};
+use crate::simulator::from_fn;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use std::f64::consts::TAU;
@@ -15,14 +15,6 @@ const VARIANCE: f64 = 0.1;
 /// Bounds of the mixture's prior, and the standard deviations of its two components.
 const BOUND: f64 = 10.0;
 const SPREADS: [f64; 2] = [1.0, 0.1];
-
-/// x = θ + noise, in ten dimensions.
-#[derive(Clone, Copy, Debug)]
-pub struct GaussianLinear;
-
-/// x = θ + noise of a small or a large spread, by the throw of a coin.
-#[derive(Clone, Copy, Debug)]
-pub struct GaussianMixture;
 
 fn normal(rng: &mut SimulationStream) -> f64 {
     StandardNormal.sample(rng)
@@ -35,11 +27,12 @@ pub(super) fn linear() -> Result<Task> {
         name: "gaussian-linear",
         about: "a Gaussian in ten dimensions with a Gaussian prior",
         prior: Prior::new((1..=DIM).map(|i| (format!("theta{i}"), marginal)))?,
-        simulator: Box::new(GaussianLinear),
+        simulator: Box::new(from_fn(DIM, DIM, gaussian_linear)),
         observation: vec![0.61, -0.04, -0.33, 0.42, -0.81, 0.36, 0.17, -0.05, -0.52, 0.44],
         truth: truth.to_vec(),
         scale: vec![VARIANCE.sqrt(); DIM],
         summaries: vec!["x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10"],
+        support: None,
         reference: Reference::Exact(linear_posterior),
         density: Density::Normalised(linear_log_posterior),
     })
@@ -59,23 +52,10 @@ fn linear_log_posterior(x: &[f64], theta: &[f64]) -> f64 {
     theta.iter().zip(x).map(one).sum()
 }
 
-impl Simulator for GaussianLinear {
-    fn theta_dim(&self) -> usize {
-        DIM
-    }
-    fn x_dim(&self) -> usize {
-        DIM
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        let sd = VARIANCE.sqrt();
-        x.iter_mut().zip(theta).for_each(|(x, theta)| *x = theta + sd * normal(rng));
-        Ok(())
-    }
+/// x = θ + noise, in ten dimensions.
+pub fn gaussian_linear(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64]) {
+    let sd = VARIANCE.sqrt();
+    x.iter_mut().zip(theta).for_each(|(x, theta)| *x = theta + sd * normal(rng));
 }
 
 pub(super) fn mixture() -> Result<Task> {
@@ -83,11 +63,12 @@ pub(super) fn mixture() -> Result<Task> {
         name: "gaussian-mixture",
         about: "one mean, two spreads: a peak inside a broad hill",
         prior: Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
-        simulator: Box::new(GaussianMixture),
+        simulator: Box::new(from_fn(2, 2, gaussian_mixture)),
         observation: vec![-3.2, 4.1],
         truth: vec![-3.1, 4.0],
         scale: vec![1.0, 1.0],
         summaries: vec!["x1", "x2"],
+        support: None,
         reference: Reference::Exact(mixture_posterior),
         density: Density::Normalised(mixture_log_posterior),
     })
@@ -116,21 +97,8 @@ fn mixture_log_posterior(x: &[f64], theta: &[f64]) -> f64 {
     top + (0.5 * (log[0] - top).exp() + 0.5 * (log[1] - top).exp()).ln()
 }
 
-impl Simulator for GaussianMixture {
-    fn theta_dim(&self) -> usize {
-        2
-    }
-    fn x_dim(&self) -> usize {
-        2
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        let sd = SPREADS[usize::from(rng.random::<bool>())];
-        x.iter_mut().zip(theta).for_each(|(x, theta)| *x = theta + sd * normal(rng));
-        Ok(())
-    }
+/// x = θ + noise of a small or a large spread, by the throw of a coin.
+pub fn gaussian_mixture(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64]) {
+    let sd = SPREADS[usize::from(rng.random::<bool>())];
+    x.iter_mut().zip(theta).for_each(|(x, theta)| *x = theta + sd * normal(rng));
 }

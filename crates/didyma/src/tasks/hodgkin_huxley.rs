@@ -4,7 +4,7 @@ use super::{Density, Reference, Task};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
-use crate::simulator::{SimulationFailed, Simulator};
+use crate::simulator::from_fn;
 use rand_distr::{Distribution, StandardNormal};
 
 /// Milliseconds of a step, and steps of a run.
@@ -19,10 +19,6 @@ const CURRENT: f64 = 5e-4 / (std::f64::consts::PI * 70e-4 * 70e-4);
 /// Samples with current: 10 ms to 110 ms.
 const ON: std::ops::Range<usize> = 1000..11_000;
 
-/// Eight parameters, a membrane potential over 120 ms, and seven summaries of it.
-#[derive(Clone, Copy, Debug)]
-pub struct HodgkinHuxley;
-
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "hodgkin-huxley",
@@ -32,7 +28,7 @@ pub(super) fn task() -> Result<Task> {
             [0.5, 1e-4, 1e-4, 1e-4, 50.0, 40.0, 1e-4, 35.0],
             [80.0, 15.0, 0.6, 0.6, 3000.0, 90.0, 0.15, 100.0],
         )?,
-        simulator: Box::new(HodgkinHuxley),
+        simulator: Box::new(from_fn(8, 7, hodgkin_huxley)),
         observation: OBSERVATION.to_vec(),
         truth: vec![50.0, 5.0, 0.1, 0.07, 600.0, 60.0, 0.1, 70.0],
         // Standard deviations under the prior: at the truth the spike count does not vary at all.
@@ -46,6 +42,7 @@ pub(super) fn task() -> Result<Task> {
             "skewness",
             "kurtosis",
         ],
+        support: None,
         reference: Reference::None,
         density: Density::Unknown,
     })
@@ -172,22 +169,9 @@ fn trace(theta: &[f64], mut noise: impl FnMut() -> f64) -> Vec<f64> {
     trace
 }
 
-impl Simulator for HodgkinHuxley {
-    fn theta_dim(&self) -> usize {
-        8
-    }
-    fn x_dim(&self) -> usize {
-        7
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        summarise(&trace(theta, || StandardNormal.sample(rng)), x);
-        Ok(())
-    }
+/// Eight parameters, a membrane potential over 120 ms, and seven summaries of it.
+pub fn hodgkin_huxley(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64]) {
+    summarise(&trace(theta, || StandardNormal.sample(rng)), x);
 }
 
 /// Spike count under current; mean and standard deviation of the potential at rest; mean, variance, skewness and

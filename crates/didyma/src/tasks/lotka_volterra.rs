@@ -4,7 +4,7 @@ use super::{Density, Reference, Task};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
-use crate::simulator::{SimulationFailed, Simulator};
+use crate::simulator::from_fn;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 
@@ -26,14 +26,6 @@ pub enum Record {
     Lookahead,
 }
 
-/// Four reactions with rates exp θ: a predator is born (∝ XY), a predator dies (∝ X), prey is born (∝ Y), prey is
-/// eaten (∝ XY); nine summaries of both populations.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LotkaVolterra {
-    /// The state that is recorded.
-    pub record: Record,
-}
-
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "lotka-volterra",
@@ -43,7 +35,7 @@ pub(super) fn task() -> Result<Task> {
             [-5.0; 4],
             [2.0; 4],
         )?,
-        simulator: Box::new(LotkaVolterra::default()),
+        simulator: Box::new(from_fn(4, 9, lotka_volterra(Record::Exact))),
         observation: vec![4.6431, 4.0170, 7.1992, 6.6024, 0.9765, 0.9237, 0.9712, 0.9078, 0.047567],
         truth: vec![0.01f64.ln(), 0.5f64.ln(), 0.0, 0.01f64.ln()],
         scale: vec![0.3294, 0.5483, 0.6285, 0.9639, 0.0091, 0.0222, 0.0107, 0.0224, 0.1823],
@@ -58,73 +50,61 @@ pub(super) fn task() -> Result<Task> {
             "ac2_y",
             "cross",
         ],
+        support: None,
         reference: Reference::None,
         density: Density::Unknown,
     })
 }
 
-impl Simulator for LotkaVolterra {
-    fn theta_dim(&self) -> usize {
-        4
-    }
-    fn x_dim(&self) -> usize {
-        9
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
+/// Four reactions with rates exp θ: a predator is born (∝ XY), a predator dies (∝ X), prey is born (∝ Y), prey is
+/// eaten (∝ XY); nine summaries of both populations.
+pub fn lotka_volterra(record: Record) -> impl Fn(&[f64], &mut SimulationStream, &mut [f64]) {
+    move |theta, rng, x| {
         let (mut predators, mut prey) = ([0.0; POINTS], [0.0; POINTS]);
         let rates = std::array::from_fn(|i| theta[i].exp());
-        self.run(rates, rng, &mut predators, &mut prey);
+        run(record, rates, rng, &mut predators, &mut prey);
         summarise(&mut predators, &mut prey, x);
-        Ok(())
     }
 }
 
-impl LotkaVolterra {
-    /// Gillespie's algorithm. The kind of an event is random, so that a branch on it would be mispredicted half
-    /// of the time and cost more than all the arithmetic: populations change by differences of comparisons.
-    fn run(
-        &self,
-        [c1, c2, c3, c4]: [f64; 4],
-        rng: &mut SimulationStream,
-        predators: &mut [f64; POINTS],
-        prey: &mut [f64; POINTS],
-    ) {
-        let (mut x, mut y) = START;
-        let (mut time, mut point, mut next) = (0.0, 0, 0.0);
-        let one_if = |holds: bool| if holds { 1.0 } else { 0.0 };
-        for _ in 0..MOST_EVENTS {
-            let (xy, before) = (x * y, (x, y));
-            // Predator dies, prey is born, predator is born, prey is eaten; the first two are ready first.
-            let dies = c2 * x;
-            let bred = dies + c3 * y;
-            let born = bred + c1 * xy;
-            let total = bred + (c1 + c4) * xy;
-            if total <= 0.0 {
-                break;
-            }
-            let wait: f64 = Exp1.sample(rng);
-            let place = rng.random::<f64>() * total;
-            time += wait / total;
-            x += one_if(place >= bred) - one_if(place >= born) - one_if(place < dies);
-            y += one_if(place >= dies) - one_if(place >= bred) - one_if(place >= born);
-            while time > next {
-                (predators[point], prey[point]) =
-                    if self.record == Record::Exact { before } else { (x, y) };
-                point += 1;
-                if point == POINTS {
-                    return;
-                }
-                next = STEP * point as f64;
-            }
+/// Gillespie's algorithm. The kind of an event is random, so that a branch on it would be mispredicted half
+/// of the time and cost more than all the arithmetic: populations change by differences of comparisons.
+fn run(
+    record: Record,
+    [c1, c2, c3, c4]: [f64; 4],
+    rng: &mut SimulationStream,
+    predators: &mut [f64; POINTS],
+    prey: &mut [f64; POINTS],
+) {
+    let (mut x, mut y) = START;
+    let (mut time, mut point, mut next) = (0.0, 0, 0.0);
+    let one_if = |holds: bool| if holds { 1.0 } else { 0.0 };
+    for _ in 0..MOST_EVENTS {
+        let (xy, before) = (x * y, (x, y));
+        // Predator dies, prey is born, predator is born, prey is eaten; the first two are ready first.
+        let dies = c2 * x;
+        let bred = dies + c3 * y;
+        let born = bred + c1 * xy;
+        let total = bred + (c1 + c4) * xy;
+        if total <= 0.0 {
+            break;
         }
-        predators[point..].fill(x);
-        prey[point..].fill(y);
+        let wait: f64 = Exp1.sample(rng);
+        let place = rng.random::<f64>() * total;
+        time += wait / total;
+        x += one_if(place >= bred) - one_if(place >= born) - one_if(place < dies);
+        y += one_if(place >= dies) - one_if(place >= bred) - one_if(place >= born);
+        while time > next {
+            (predators[point], prey[point]) = if record == Record::Exact { before } else { (x, y) };
+            point += 1;
+            if point == POINTS {
+                return;
+            }
+            next = STEP * point as f64;
+        }
     }
+    predators[point..].fill(x);
+    prey[point..].fill(y);
 }
 
 /// Log-means, log-variances, autocorrelations of lag 1 and 2, and the cross-correlation of both series.

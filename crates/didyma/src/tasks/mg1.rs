@@ -4,64 +4,52 @@ use super::{Density, Reference, Task};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
-use crate::simulator::{SimulationFailed, Simulator};
+use crate::simulator::from_fn;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 
 /// Customers of a run.
 const JOBS: usize = 50;
 
-/// Service times are uniform on (θ₁, θ₁ + θ₂), arrivals come at rate θ₃; x holds the logarithms of the five
-/// quartiles of the times between departures.
-#[derive(Clone, Copy, Debug)]
-pub struct Mg1;
+/// Logarithms of 1.0973, 2.3010, 4.2565, 7.2229 and 23.3592.
+const OBSERVATION: [f64; 5] = [0.0929, 0.8333, 1.4484, 1.9773, 3.1510];
+
+fn prior(high: [f64; 3]) -> Result<Prior> {
+    Prior::uniform(["service_min", "service_range", "arrival_rate"], [0.0; 3], high)
+}
 
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "mg1",
         about: "a queue: quartiles of the times between departures",
-        prior: Prior::uniform(
-            ["service_min", "service_range", "arrival_rate"],
-            [0.0; 3],
-            [10.0, 10.0, 1.0 / 3.0],
-        )?,
-        simulator: Box::new(Mg1),
-        observation: vec![0.0929, 0.8333, 1.4484, 1.9773, 3.1510],
+        prior: prior([10.0, 10.0, 1.0 / 3.0])?,
+        simulator: Box::new(from_fn(3, 5, mg1)),
+        observation: OBSERVATION.to_vec(),
         truth: vec![1.0, 4.0, 0.2],
         scale: vec![0.1049, 0.1336, 0.1006, 0.1893, 0.2918],
         summaries: vec!["log_min", "log_q25", "log_median", "log_q75", "log_max"],
+        // No time between departures is shorter than the shortest service.
+        support: Some(prior([10.0f64.min(OBSERVATION[0].exp()), 10.0, 1.0 / 3.0])?),
         reference: Reference::None,
         density: Density::Unknown,
     })
 }
 
-impl Simulator for Mg1 {
-    fn theta_dim(&self) -> usize {
-        3
+/// Service times are uniform on (θ₁, θ₁ + θ₂), arrivals come at rate θ₃; x holds the logarithms of the five
+/// quartiles of the times between departures.
+pub fn mg1(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64]) {
+    // A rate of 0 would mean that nobody ever comes.
+    let (least, range, pause) = (theta[0], theta[1], theta[2].max(f64::MIN_POSITIVE).recip());
+    let (mut arrival, mut departure) = (0.0, 0.0f64);
+    let mut between = [0.0; JOBS];
+    for y in &mut between {
+        let wait: f64 = Exp1.sample(rng);
+        arrival += wait * pause;
+        let service = least + range * rng.random::<f64>();
+        *y = service + (arrival - departure).max(0.0);
+        departure += *y;
     }
-    fn x_dim(&self) -> usize {
-        5
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        // A rate of 0 would mean that nobody ever comes.
-        let (least, range, pause) = (theta[0], theta[1], theta[2].max(f64::MIN_POSITIVE).recip());
-        let (mut arrival, mut departure) = (0.0, 0.0f64);
-        let mut between = [0.0; JOBS];
-        for y in &mut between {
-            let wait: f64 = Exp1.sample(rng);
-            arrival += wait * pause;
-            let service = least + range * rng.random::<f64>();
-            *y = service + (arrival - departure).max(0.0);
-            departure += *y;
-        }
-        log_quartiles(&mut between, x);
-        Ok(())
-    }
+    log_quartiles(&mut between, x);
 }
 
 /// log of the quantiles 0, ¼, ½, ¾ and 1, interpolated linearly between neighbours: at the places 12¼, 24½ and

@@ -7,17 +7,19 @@ mod gaussian;
 mod hodgkin_huxley;
 mod lotka_volterra;
 mod mg1;
+mod reference;
 mod sir;
 mod slcp;
+mod slice;
 mod two_moons;
 
-pub use gaussian::{GaussianLinear, GaussianMixture};
-pub use hodgkin_huxley::HodgkinHuxley;
-pub use lotka_volterra::{LotkaVolterra, Record};
-pub use mg1::Mg1;
-pub use sir::Sir;
-pub use slcp::Slcp;
-pub use two_moons::TwoMoons;
+pub use gaussian::{gaussian_linear, gaussian_mixture};
+pub use hodgkin_huxley::hodgkin_huxley;
+pub use lotka_volterra::{Record, lotka_volterra};
+pub use mg1::mg1;
+pub use sir::sir;
+pub use slcp::slcp;
+pub use two_moons::two_moons;
 
 use crate::error::Result;
 use crate::prior::Prior;
@@ -35,7 +37,10 @@ pub enum Reference {
     /// Exact draws, at any observation.
     Exact(Sampler),
     /// A Markov chain on the exact likelihood.
-    Chain,
+    Chain {
+        /// Parameters whose sign the likelihood does not see: it is drawn anew each time.
+        flips: &'static [usize],
+    },
     /// Stored draws of approximate Bayesian computation, at the task's observation.
     Stored(&'static [u8]),
     /// Nowhere.
@@ -71,6 +76,8 @@ pub struct Task {
     pub scale: Vec<f64>,
     /// Names of the summaries.
     pub summaries: Vec<&'static str>,
+    /// A prior that is the same but for regions where the posterior is 0 for sure, if there are any.
+    pub support: Option<Prior>,
     /// Where samples of its posterior come from.
     pub reference: Reference,
     /// What is known of its posterior's density.

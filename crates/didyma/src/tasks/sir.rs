@@ -4,7 +4,7 @@ use super::{Density, Reference, Task};
 use crate::error::Result;
 use crate::prior::{Marginal, Prior};
 use crate::rng::SimulationStream;
-use crate::simulator::{SimulationFailed, Simulator};
+use crate::simulator::from_fn;
 use rand_distr::{Binomial, Distribution};
 
 /// People, and those infected at the start.
@@ -17,10 +17,6 @@ const TIMES: usize = 10;
 /// Runge-Kutta steps a day.
 const STEPS: usize = 4;
 
-/// Contact rate β and recovery rate γ; x counts the infected among 1,000 people at ten times.
-#[derive(Clone, Copy, Debug)]
-pub struct Sir;
-
 pub(super) fn task() -> Result<Task> {
     let log_normal = |median: f64, sd| Marginal::LogNormal { mean: median.ln(), sd };
     Ok(Task {
@@ -30,7 +26,7 @@ pub(super) fn task() -> Result<Task> {
             ("contact_rate", log_normal(0.4, 0.5)),
             ("recovery_rate", log_normal(0.125, 0.2)),
         ])?,
-        simulator: Box::new(Sir),
+        simulator: Box::new(from_fn(2, TIMES, sir)),
         observation: vec![0.0, 0.0, 5.0, 172.0, 236.0, 73.0, 22.0, 5.0, 0.0, 0.0],
         truth: vec![0.42, 0.12],
         scale: vec![1.0, 3.0, 20.0, 70.0, 60.0, 40.0, 20.0, 10.0, 5.0, 3.0],
@@ -38,7 +34,8 @@ pub(super) fn task() -> Result<Task> {
             "day0", "day17", "day34", "day51", "day68", "day85", "day102", "day119", "day136",
             "day153",
         ],
-        reference: Reference::Chain,
+        support: None,
+        reference: Reference::Chain { flips: &[] },
         density: Density::Unnormalised(log_posterior),
     })
 }
@@ -65,25 +62,11 @@ fn infected([beta, gamma]: [f64; 2]) -> [f64; TIMES] {
     shares
 }
 
-impl Simulator for Sir {
-    fn theta_dim(&self) -> usize {
-        2
-    }
-    fn x_dim(&self) -> usize {
-        TIMES
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        for (x, share) in x.iter_mut().zip(infected([theta[0], theta[1]])) {
-            let tests = Binomial::new(TESTED, share)
-                .map_err(|_| SimulationFailed(format!("a share of {share} is infected")))?;
-            *x = tests.sample(rng) as f64;
-        }
-        Ok(())
+/// Contact rate β and recovery rate γ; x counts the infected among 1,000 people at ten times.
+pub fn sir(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64]) {
+    for (x, share) in x.iter_mut().zip(infected([theta[0], theta[1]])) {
+        let tests = Binomial::new(TESTED, share).expect("a share is a probability");
+        *x = tests.sample(rng) as f64;
     }
 }
 

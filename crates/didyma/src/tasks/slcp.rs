@@ -4,17 +4,13 @@ use super::{Density, Reference, Task};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
-use crate::simulator::{SimulationFailed, Simulator};
+use crate::simulator::from_fn;
 use rand_distr::{Distribution, StandardNormal};
 use std::f64::consts::TAU;
 
 /// Points of a run.
 const POINTS: usize = 4;
 const BOUND: f64 = 3.0;
-
-/// Four draws of a Gaussian with mean (θ₁, θ₂), standard deviations θ₃² and θ₄², and correlation tanh θ₅.
-#[derive(Clone, Copy, Debug)]
-pub struct Slcp;
 
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
@@ -25,36 +21,24 @@ pub(super) fn task() -> Result<Task> {
             [-BOUND; 5],
             [BOUND; 5],
         )?,
-        simulator: Box::new(Slcp),
+        simulator: Box::new(from_fn(5, 2 * POINTS, slcp)),
         observation: vec![1.4097, -1.8396, 0.8758, -4.4767, -0.1753, -3.1562, -0.6638, -2.7063],
         truth: vec![0.7, -2.9, -1.0, -0.9, 0.6],
         scale: vec![1.0; 2 * POINTS],
         summaries: vec!["x11", "x12", "x21", "x22", "x31", "x32", "x41", "x42"],
-        reference: Reference::Chain,
+        support: None,
+        reference: Reference::Chain { flips: &[2, 3] },
         density: Density::Unnormalised(log_posterior),
     })
 }
 
-impl Simulator for Slcp {
-    fn theta_dim(&self) -> usize {
-        5
-    }
-    fn x_dim(&self) -> usize {
-        2 * POINTS
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        let (s1, s2, rho) = (theta[2] * theta[2], theta[3] * theta[3], theta[4].tanh());
-        for point in x.chunks_exact_mut(2) {
-            let (z1, z2): (f64, f64) = (StandardNormal.sample(rng), StandardNormal.sample(rng));
-            point[0] = theta[0] + s1 * z1;
-            point[1] = theta[1] + s2 * (rho * z1 + (1.0 - rho * rho).sqrt() * z2);
-        }
-        Ok(())
+/// Four draws of a Gaussian with mean (θ₁, θ₂), standard deviations θ₃² and θ₄², and correlation tanh θ₅.
+pub fn slcp(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64]) {
+    let (s1, s2, rho) = (theta[2] * theta[2], theta[3] * theta[3], theta[4].tanh());
+    for point in x.chunks_exact_mut(2) {
+        let (z1, z2): (f64, f64) = (StandardNormal.sample(rng), StandardNormal.sample(rng));
+        point[0] = theta[0] + s1 * z1;
+        point[1] = theta[1] + s2 * (rho * z1 + (1.0 - rho * rho).sqrt() * z2);
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Density, Reference, Task};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
-use crate::simulator::{SimulationFailed, Simulator};
+use crate::simulator::from_fn;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -16,20 +16,17 @@ const CENTRE: f64 = 0.25;
 /// The box of the prior is ±1.
 const BOUND: f64 = 1.0;
 
-/// x = (p₁ − |θ₁ + θ₂|/√2, p₂ + (θ₂ − θ₁)/√2) with p on a half circle of random radius.
-#[derive(Clone, Copy, Debug)]
-pub struct TwoMoons;
-
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "two-moons",
         about: "two crescents in two dimensions",
         prior: Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
-        simulator: Box::new(TwoMoons),
+        simulator: Box::new(from_fn(2, 2, two_moons)),
         observation: vec![0.0, 0.0],
         truth: vec![0.2475, 0.2475],
         scale: vec![1.0, 1.0],
         summaries: vec!["x1", "x2"],
+        support: None,
         reference: Reference::Exact(sample),
         density: Density::Normalised(log_posterior_at_zero),
     })
@@ -50,24 +47,11 @@ fn crescent(rng: &mut SimulationStream) -> (f64, f64) {
     (CENTRE + scaled * c, scaled * s)
 }
 
-impl Simulator for TwoMoons {
-    fn theta_dim(&self) -> usize {
-        2
-    }
-    fn x_dim(&self) -> usize {
-        2
-    }
-    fn simulate(
-        &self,
-        theta: &[f64],
-        rng: &mut SimulationStream,
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        let (p1, p2) = crescent(rng);
-        x[0] = p1 - (theta[0] + theta[1]).abs() * FRAC_1_SQRT_2;
-        x[1] = p2 + (theta[1] - theta[0]) * FRAC_1_SQRT_2;
-        Ok(())
-    }
+/// x = (p₁ − |θ₁ + θ₂|/√2, p₂ + (θ₂ − θ₁)/√2) with p on a half circle of random radius.
+pub fn two_moons(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64]) {
+    let (p1, p2) = crescent(rng);
+    x[0] = p1 - (theta[0] + theta[1]).abs() * FRAC_1_SQRT_2;
+    x[1] = p2 + (theta[1] - theta[0]) * FRAC_1_SQRT_2;
 }
 
 /// A draw of the posterior at any x_o: the simulator solved for θ. In the rotated coordinates

@@ -1,5 +1,9 @@
 //! What can be typed, checked as it is read.
 
+mod problems;
+
+pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, TasksArgs};
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use didyma::estimator::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Settings};
@@ -20,6 +24,26 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// List the built-in problems.
+    Tasks(TasksArgs),
+    /// Simulate a task: at given parameters, or at draws of its prior.
+    #[command(after_help = "Examples:
+  didyma simulate two-moons -n 5 --theta 0.2,0.3
+  didyma simulate lotka-volterra -n 100000 --seed 7 --out lv.csv")]
+    Simulate(SimulateArgs),
+    /// Write samples of a task's true posterior: exact, by a Markov chain, or stored.
+    #[command(after_help = "Example:
+  didyma reference two-moons -n 2000 --out reference.csv")]
+    Reference(ReferenceArgs),
+    /// Sample a task's posterior by approximate Bayesian computation (adaptive SMC with regression adjustment).
+    #[command(after_help = "Example:
+  didyma abc mg1 --simulations 4000000 --particles 4000 --out samples.csv")]
+    Abc(AbcArgs),
+    /// Compare samples with a reference: C2ST, MMD², sliced Wasserstein, and LMD with a task.
+    #[command(after_help = "Examples:
+  didyma metrics reference.csv samples.csv
+  didyma metrics reference.csv samples.csv --task mg1 --json | jq .c2st")]
+    Metrics(MetricsArgs),
     /// Choose how fast the probability of a level falls (α), for a rate r2 of the levels.
     ///
     /// A multilevel estimator draws a level L and takes blocks of M₀·2^l inner samples up to it. Rare

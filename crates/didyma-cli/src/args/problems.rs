@@ -1,0 +1,192 @@
+//! Arguments of the commands that work on tasks: simulate, reference, abc, metrics.
+
+use super::{threads, whole};
+use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use didyma::parallel;
+use didyma::tasks::Task;
+use std::path::PathBuf;
+
+/// The task of a name.
+fn task() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(Task::NAMES)
+}
+
+fn named(name: &str) -> Task {
+    Task::named(name).expect("only known names are accepted")
+}
+
+/// Seed and threads.
+#[derive(Debug, Parser)]
+pub struct RunArgs {
+    /// Seed of all random numbers.
+    #[arg(long, default_value = "1", value_name = "NUMBER", value_parser = whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
+    pub seed: u64,
+
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+}
+
+impl RunArgs {
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct TasksArgs {
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Parser)]
+pub struct SimulateArgs {
+    /// Task.
+    #[arg(value_name = "TASK", value_parser = task())]
+    task: String,
+
+    /// Parameters of every simulation, separated by commas; or prior, for a draw of it each time; or truth.
+    #[arg(long, default_value = "prior", value_name = "NUMBERS", allow_hyphen_values = true)]
+    pub theta: String,
+
+    /// Number of simulations.
+    #[arg(short = 'n', long = "simulations", value_name = "COUNT", value_parser = count)]
+    #[arg(allow_negative_numbers = true)]
+    pub count: usize,
+
+    /// CSV file to write: parameters, then summaries [default: to the terminal].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Print one JSON object about the run instead of text; needs --out.
+    #[arg(long, requires = "out")]
+    pub json: bool,
+}
+
+impl SimulateArgs {
+    pub fn task(&self) -> Task {
+        named(&self.task)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct ReferenceArgs {
+    /// Task.
+    #[arg(value_name = "TASK", value_parser = task())]
+    task: String,
+
+    /// Number of samples.
+    #[arg(short = 'n', long = "samples", default_value = "2000", value_name = "COUNT")]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
+    pub count: usize,
+
+    /// CSV file to write [default: to the terminal].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+impl ReferenceArgs {
+    pub fn task(&self) -> Task {
+        named(&self.task)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct AbcArgs {
+    /// Task.
+    #[arg(value_name = "TASK", value_parser = task())]
+    task: String,
+
+    /// Simulations at most.
+    #[arg(long, value_name = "COUNT", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub simulations: u64,
+
+    /// Particles of a generation.
+    #[arg(long, default_value = "4000", value_name = "COUNT", value_parser = whole::<usize>)]
+    #[arg(allow_negative_numbers = true)]
+    pub particles: usize,
+
+    /// Tolerance at which to stop.
+    #[arg(long, default_value = "0", value_name = "DISTANCE", allow_negative_numbers = true)]
+    pub tolerance: f64,
+
+    /// Samples to write.
+    #[arg(short = 'n', long = "samples", default_value = "2000", value_name = "COUNT")]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
+    pub count: usize,
+
+    /// CSV file to write [default: to the terminal].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Leave the particles where they are, without regression adjustment.
+    #[arg(long)]
+    pub no_adjust: bool,
+
+    /// Search only where the posterior can be, if the task knows (mg1: no service is longer than the shortest time
+    /// between departures).
+    #[arg(long)]
+    pub known_support: bool,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Print one JSON object about the run instead of text; needs --out.
+    #[arg(long, requires = "out")]
+    pub json: bool,
+}
+
+impl AbcArgs {
+    pub fn task(&self) -> Task {
+        named(&self.task)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct MetricsArgs {
+    /// Reference samples, CSV.
+    #[arg(value_name = "REFERENCE")]
+    pub reference: PathBuf,
+
+    /// Samples to judge, CSV.
+    #[arg(value_name = "SAMPLES")]
+    pub samples: PathBuf,
+
+    /// Task whose parameter columns are compared, and whose simulator gives the LMD.
+    #[arg(long, value_name = "NAME", value_parser = task())]
+    task: Option<String>,
+
+    /// The first column of both files only numbers the rows.
+    #[arg(long)]
+    pub index: bool,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl MetricsArgs {
+    pub fn task(&self) -> Option<Task> {
+        self.task.as_deref().map(named)
+    }
+}
+
+/// Rows that fit into a machine's memory.
+fn count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if (1..=1_000_000_000).contains(&count) => Ok(count),
+        _ => Err("give a whole number between 1 and 1000000000".to_owned()),
+    }
+}

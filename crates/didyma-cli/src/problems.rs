@@ -1,0 +1,197 @@
+//! `didyma tasks`, `simulate` and `reference`: what the built-in problems are, and samples of them.
+
+use crate::args::{ReferenceArgs, RunArgs, SimulateArgs};
+use crate::{print, progress};
+use anyhow::{Context, bail};
+use didyma::Rows;
+use didyma::parallel;
+use didyma::rng::{Purpose, Streams};
+use didyma::simulator::{self, Simulations};
+use didyma::table::Table;
+use didyma::tasks::{Reference, Task};
+use serde::Serialize;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// All tasks; its field names are the JSON keys.
+#[derive(Debug, Serialize)]
+pub struct TaskList {
+    tasks: Vec<TaskLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct TaskLine {
+    name: &'static str,
+    about: &'static str,
+    parameters: Vec<ParameterLine>,
+    summaries: Vec<&'static str>,
+    observation: Vec<f64>,
+    truth: Vec<f64>,
+    scale: Vec<f64>,
+    reference: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct ParameterLine {
+    name: String,
+    prior: String,
+}
+
+pub fn tasks() -> TaskList {
+    let line = |task: Task| {
+        let parameters = task.prior.parameters().iter();
+        TaskLine {
+            name: task.name,
+            about: task.about,
+            parameters: parameters
+                .map(|p| ParameterLine { name: p.name.clone(), prior: p.marginal.to_string() })
+                .collect(),
+            summaries: task.summaries,
+            observation: task.observation,
+            truth: task.truth,
+            scale: task.scale,
+            reference: match task.reference {
+                Reference::Exact(_) => "exact",
+                Reference::Chain { .. } => "Markov chain",
+                Reference::Stored(_) => "stored ABC",
+                Reference::None => "none",
+            },
+        }
+    };
+    TaskList { tasks: Task::NAMES.into_iter().filter_map(Task::named).map(line).collect() }
+}
+
+impl fmt::Display for TaskList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task              parameters  summaries  reference     about")?;
+        for t in &self.tasks {
+            let (parameters, summaries) = (t.parameters.len(), t.summaries.len());
+            let (name, reference, about) = (t.name, t.reference, t.about);
+            write!(f, "\n{name:<16}  {parameters:>10}  {summaries:>9}  {reference:<12}  {about}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A run of simulations; its field names are the JSON keys.
+#[derive(Debug, Serialize)]
+pub struct SimulateReport {
+    task: &'static str,
+    simulations: usize,
+    failures: usize,
+    first_failure: Option<String>,
+    seed: u64,
+    threads: usize,
+    seconds: f64,
+    per_second: f64,
+    out: String,
+}
+
+impl fmt::Display for SimulateReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, simulations, seconds, per_second, out, .. } = self;
+        write!(
+            f,
+            "{simulations} simulations of {task} in {seconds:.2} s ({per_second:.0} a second), written to {out}"
+        )?;
+        match &self.first_failure {
+            Some(reason) => {
+                write!(f, "\n{} of them failed, the first because {reason}", self.failures)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Simulates and writes the rows; without a file they go to the terminal, and there is nothing to report.
+pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
+    let task = args.task();
+    let theta = parameters(&task, args)?;
+    let dim = task.prior.dim();
+    let rows = Rows::new("theta", &theta, dim)?;
+    let streams = Streams::new(args.run.seed).simulations(Purpose::Simulation, 0);
+    let bar = progress::bar(args.count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
+    let mut observe = |progress: simulator::Progress| {
+        bar.set_position(progress.done as u64);
+        ControlFlow::Continue(())
+    };
+    let threads = args.run.threads();
+    let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, &mut observe)?;
+    bar.finish_and_clear();
+    let Simulations { x, failures, seconds, .. } = found;
+    let columns = dim + task.summaries.len();
+    let mut data = Vec::with_capacity(args.count * columns);
+    for (theta, x) in rows.iter().zip(x.chunks_exact(task.summaries.len())) {
+        data.extend_from_slice(theta);
+        data.extend_from_slice(x);
+    }
+    let names = task.prior.names().chain(task.summaries.iter().copied()).map(str::to_owned);
+    write(Table { names: names.collect(), columns, data }, args.out.as_deref())?;
+    Ok(args.out.as_ref().map(|out| SimulateReport {
+        task: task.name,
+        simulations: args.count,
+        failures: failures.len(),
+        first_failure: failures.first().map(|failure| failure.reason.clone()),
+        seed: args.run.seed,
+        threads,
+        seconds,
+        per_second: args.count as f64 / seconds,
+        out: out.display().to_string(),
+    }))
+}
+
+/// θ of every row: drawn from the prior, or the same for all.
+fn parameters(task: &Task, args: &SimulateArgs) -> anyhow::Result<Vec<f32>> {
+    let fixed = match args.theta.as_str() {
+        "prior" => {
+            let streams = Streams::new(args.run.seed).simulations(Purpose::Parameters, 0);
+            return Ok(parallel::rows(args.count, args.run.threads(), |row, to| {
+                let mut theta = vec![0.0; task.prior.dim()];
+                task.prior.sample(&mut streams.stream(row as u64), &mut theta);
+                to.extend(theta.iter().map(|&t| t as f32));
+            }));
+        }
+        "truth" => task.truth.clone(),
+        text => text
+            .split(',')
+            .map(|field| field.trim().parse())
+            .collect::<Result<_, _>>()
+            .with_context(|| {
+                format!(
+                    "--theta is \"{text}\": give {} numbers separated by commas, prior, or truth",
+                    task.prior.dim()
+                )
+            })?,
+    };
+    task.prior.expect_inside(&fixed).context("--theta")?;
+    let fixed: Vec<f32> = fixed.iter().map(|&t| t as f32).collect();
+    Ok(fixed.repeat(args.count))
+}
+
+/// Writes samples of the true posterior.
+pub fn reference(args: &ReferenceArgs) -> anyhow::Result<()> {
+    let task = args.task();
+    let RunArgs { seed, .. } = args.run;
+    let data = task.reference(args.count, &Streams::new(seed), args.run.threads())?;
+    write(samples(&task, data), args.out.as_deref())?;
+    match &args.out {
+        Some(out) => print(&format!("{} samples written to {}", args.count, out.display())),
+        None => Ok(()),
+    }
+}
+
+/// A table of parameters.
+pub fn samples(task: &Task, data: Vec<f32>) -> Table {
+    let names = task.prior.names().map(str::to_owned).collect();
+    Table { names, columns: task.prior.dim(), data }
+}
+
+/// Writes a table to a file, or to the terminal.
+pub fn write(table: Table, out: Option<&Path>) -> anyhow::Result<()> {
+    match out {
+        Some(path) if path.is_dir() => bail!("--out is {}, a folder: give a file", path.display()),
+        Some(path) => Ok(table.write(path)?),
+        None => print(table.text().trim_end()),
+    }
+}

@@ -1,0 +1,6 @@
+//! Inference without a neural network, to compare with and to make references.
+
+mod adjust;
+mod smc_abc;
+
+pub use smc_abc::{Generation, SmcAbc, SmcAbcResult, StopReason};

@@ -1,0 +1,391 @@
+//! Sequential Monte Carlo approximate Bayesian computation, adaptive (Beaumont, Cornuet, Marin and Robert, 2009).
+//!
+//! Generation t holds P particles whose simulations came within ε_t of the observation, with weights that make them a
+//! sample of p(θ | ρ ≤ ε_t). The next one draws a particle by its weight, moves it by a Gaussian with twice the weighted
+//! covariance, simulates, and keeps what comes within ε_{t+1}, the median distance of the generation before:
+//!
+//! ```text
+//! w_i ∝ p(θ_i) / Σ_j w_j N(θ_i; θ_j, Σ_t)
+//! ```
+
+use super::adjust::regression_adjust;
+use crate::cholesky::Cholesky;
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::prior::Prior;
+use crate::rng::{Purpose, SimulationStream, SimulationStreams, Streams};
+use crate::simulator::Simulator;
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+use std::ops::ControlFlow;
+
+/// Acceptance below which another generation is not worth its simulations.
+const LEAST_ACCEPTANCE: f64 = 0.005;
+/// Attempts of a piece of work, and of a batch after which the particles are counted, at most.
+const PIECE: usize = 256;
+const LARGEST_BATCH: usize = 1 << 20;
+
+/// The problem and how to go about it.
+pub struct SmcAbc<'a> {
+    /// The prior.
+    pub prior: &'a Prior,
+    /// The simulator.
+    pub simulator: &'a dyn Simulator,
+    /// x_o.
+    pub observation: &'a [f64],
+    /// s: distances are ‖(x − x_o)/s‖.
+    pub scale: &'a [f64],
+    /// P.
+    pub particles: usize,
+    /// Simulations at most; the generation under way when they are spent is given up.
+    pub simulations: u64,
+    /// The tolerance at which to stop, if it is ever reached.
+    pub tolerance: f64,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug)]
+pub struct SmcAbcResult {
+    /// Particles of the last generation, row after row.
+    pub theta: Vec<f64>,
+    /// Their summaries.
+    pub x: Vec<f64>,
+    /// Their distances.
+    pub distance: Vec<f64>,
+    /// Their weights, which sum to 1.
+    pub weights: Vec<f64>,
+    /// All generations.
+    pub generations: Vec<Generation>,
+    /// Why it ended.
+    pub reason: StopReason,
+}
+
+/// A generation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Generation {
+    /// ε.
+    pub tolerance: f64,
+    /// Simulations so far.
+    pub simulations: u64,
+    /// Particles so far.
+    pub particles: usize,
+    /// Particles per simulation of this generation.
+    pub acceptance: f64,
+    /// Effective sample size, 1 / Σ w²; 0 while the generation is under way.
+    pub effective: f64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The simulations are spent.
+    Budget,
+    /// Less than one simulation in 200 was accepted.
+    Acceptance,
+    /// The tolerance asked for is reached.
+    Tolerance,
+    /// The observer asked for it.
+    Stopped,
+}
+
+/// Particles with their weights, and the kernel that moves them.
+struct Population {
+    theta: Vec<f64>,
+    x: Vec<f64>,
+    distance: Vec<f64>,
+    weights: Vec<f64>,
+    /// Running sums of the weights, for drawing by them.
+    cumulative: Vec<f64>,
+    kernel: Cholesky,
+}
+
+/// One accepted attempt.
+struct Accepted {
+    theta: Vec<f64>,
+    x: Vec<f64>,
+    distance: f64,
+}
+
+impl SmcAbc<'_> {
+    /// Runs generation after generation; the result does not depend on the number of threads.
+    pub fn run(
+        &self,
+        streams: &Streams,
+        observe: &mut dyn FnMut(&Generation) -> ControlFlow<()>,
+    ) -> Result<SmcAbcResult> {
+        self.check()?;
+        let mut spent = 0;
+        let pilot =
+            self.attempts(&Law::prior(self, streams, 0), 0..5 * self.particles, f64::INFINITY);
+        spent += pilot.len() as u64;
+        let mut distances: Vec<f64> = pilot.iter().map(|a| a.distance).collect();
+        let mut tolerance = median(&mut distances);
+        let kept = pilot.into_iter().filter(|a| a.distance <= tolerance).take(self.particles);
+        let mut population = self.population(kept.collect(), None)?;
+        let acceptance = self.particles as f64 / spent as f64;
+        let mut generations = vec![population.generation(tolerance, spent, acceptance)];
+        let reason = loop {
+            let last = generations[generations.len() - 1];
+            if observe(&last).is_break() {
+                break StopReason::Stopped;
+            }
+            if last.acceptance < LEAST_ACCEPTANCE {
+                break StopReason::Acceptance;
+            }
+            if tolerance <= self.tolerance {
+                break StopReason::Tolerance;
+            }
+            let next = median(&mut population.distance.clone()).max(self.tolerance);
+            let law = Law::moved(self, &population, streams, generations.len() as u64);
+            match self.generation(&law, next, &mut spent, observe) {
+                Ok(accepted) => {
+                    let before = last.simulations;
+                    population = self.population(accepted, Some(&population))?;
+                    tolerance = next;
+                    let acceptance = self.particles as f64 / (spent - before) as f64;
+                    generations.push(population.generation(tolerance, spent, acceptance));
+                }
+                Err(reason) => break reason,
+            }
+        };
+        let Population { theta, x, distance, weights, .. } = population;
+        Ok(SmcAbcResult { theta, x, distance, weights, generations, reason })
+    }
+
+    fn check(&self) -> Result<()> {
+        let dim = self.prior.dim();
+        let least = 10 * (dim + self.simulator.x_dim());
+        if !(least..=1_000_000).contains(&self.particles) {
+            let why = format!("between {least} (ten for each parameter and summary) and 1000000");
+            return Err(Error::setting("particles", self.particles, why));
+        }
+        if self.simulations < 6 * self.particles as u64 {
+            let why = format!("at least {}, six for each particle", 6 * self.particles);
+            return Err(Error::setting("simulations", self.simulations, why));
+        }
+        if !(self.tolerance >= 0.0) {
+            return Err(Error::setting("tolerance", self.tolerance, "0 or above"));
+        }
+        Ok(())
+    }
+
+    /// Attempts batch after batch until there are P particles, the first ones in order.
+    fn generation(
+        &self,
+        law: &Law,
+        tolerance: f64,
+        spent: &mut u64,
+        observe: &mut dyn FnMut(&Generation) -> ControlFlow<()>,
+    ) -> std::result::Result<Vec<Accepted>, StopReason> {
+        let (mut accepted, mut next, start) = (Vec::new(), 0, *spent);
+        while accepted.len() < self.particles {
+            let left = self.simulations.saturating_sub(*spent) as usize;
+            if left == 0 {
+                return Err(StopReason::Budget);
+            }
+            // As many as are likely to be enough; a batch is the same whatever the number of threads.
+            let rate = (accepted.len() + 1) as f64 / (next + 1) as f64;
+            let wanted = (1.1 * (self.particles - accepted.len()) as f64 / rate) as usize;
+            let batch = wanted.clamp(self.particles, LARGEST_BATCH).min(left);
+            accepted.extend(self.attempts(law, next..next + batch, tolerance));
+            next += batch;
+            *spent += batch as u64;
+            let (particles, simulations) = (accepted.len().min(self.particles), *spent);
+            let acceptance = accepted.len() as f64 / (*spent - start) as f64;
+            let now = Generation { tolerance, simulations, particles, acceptance, effective: 0.0 };
+            if observe(&now).is_break() {
+                return Err(StopReason::Stopped);
+            }
+        }
+        accepted.truncate(self.particles);
+        Ok(accepted)
+    }
+
+    /// Those of the attempts with these numbers that come within the tolerance, in order.
+    fn attempts(
+        &self,
+        law: &Law,
+        numbers: std::ops::Range<usize>,
+        tolerance: f64,
+    ) -> Vec<Accepted> {
+        let pieces = parallel::map(numbers.len().div_ceil(PIECE), self.threads, |piece| {
+            let first = numbers.start + piece * PIECE;
+            let numbers = first..numbers.end.min(first + PIECE);
+            numbers
+                .filter_map(|number| self.attempt(law, number as u64, tolerance))
+                .collect::<Vec<_>>()
+        });
+        pieces.into_iter().flatten().collect()
+    }
+
+    fn attempt(&self, law: &Law, number: u64, tolerance: f64) -> Option<Accepted> {
+        let mut theta = vec![0.0; self.prior.dim()];
+        let mut x = vec![0.0; self.simulator.x_dim()];
+        law.draw(&mut law.proposals.stream(number), &mut theta);
+        self.simulator.simulate(&theta, &mut law.simulations.stream(number), &mut x).ok()?;
+        let distance = self.distance(&x);
+        (distance <= tolerance).then_some(Accepted { theta, x, distance })
+    }
+
+    fn distance(&self, x: &[f64]) -> f64 {
+        let parts = x.iter().zip(self.observation).zip(self.scale);
+        parts.map(|((x, o), s)| ((x - o) / s).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// Weights and kernel of a new generation.
+    fn population(
+        &self,
+        accepted: Vec<Accepted>,
+        before: Option<&Population>,
+    ) -> Result<Population> {
+        let dim = self.prior.dim();
+        let theta: Vec<f64> = accepted.iter().flat_map(|a| a.theta.iter().copied()).collect();
+        let log_weights = parallel::map(accepted.len(), self.threads, |i| {
+            let theta = &theta[i * dim..][..dim];
+            before.map_or(0.0, |before| self.prior.log_density(theta) - before.log_density(theta))
+        });
+        let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut weights: Vec<f64> = log_weights.iter().map(|w| (w - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= total);
+        let mut covariance = weighted_covariance(&theta, &weights, dim);
+        covariance.iter_mut().for_each(|c| *c *= 2.0);
+        let kernel = Cholesky::new(&covariance, dim).ok_or_else(|| {
+            let why = "such that the particles differ in every parameter: take more of them";
+            Error::setting("particles", accepted.len(), why)
+        })?;
+        let mut sum = 0.0;
+        let cumulative = weights.iter().map(|w| {
+            sum += w;
+            sum
+        });
+        Ok(Population {
+            cumulative: cumulative.collect(),
+            x: accepted.iter().flat_map(|a| a.x.iter().copied()).collect(),
+            distance: accepted.iter().map(|a| a.distance).collect(),
+            theta,
+            weights,
+            kernel,
+        })
+    }
+}
+
+/// Where the parameters of an attempt come from.
+struct Law<'a> {
+    prior: &'a Prior,
+    population: Option<&'a Population>,
+    proposals: SimulationStreams,
+    simulations: SimulationStreams,
+}
+
+impl<'a> Law<'a> {
+    fn prior(abc: &SmcAbc<'a>, streams: &Streams, generation: u64) -> Self {
+        let proposals = streams.simulations(Purpose::Parameters, generation);
+        let simulations = streams.simulations(Purpose::Simulation, generation);
+        Self { prior: abc.prior, population: None, proposals, simulations }
+    }
+
+    fn moved(
+        abc: &SmcAbc<'a>,
+        population: &'a Population,
+        streams: &Streams,
+        generation: u64,
+    ) -> Self {
+        Self { population: Some(population), ..Self::prior(abc, streams, generation) }
+    }
+
+    /// A draw inside the prior's support: what falls outside is drawn anew, without a simulation.
+    fn draw(&self, rng: &mut SimulationStream, theta: &mut [f64]) {
+        let Some(population) = self.population else { return self.prior.sample(rng, theta) };
+        let dim = theta.len();
+        loop {
+            let place: f64 = rng.random();
+            let last = population.weights.len() - 1;
+            let i = population.cumulative.partition_point(|&sum| sum < place).min(last);
+            theta.iter_mut().for_each(|z| *z = StandardNormal.sample(rng));
+            population.kernel.multiply(theta);
+            theta.iter_mut().zip(&population.theta[i * dim..]).for_each(|(to, from)| *to += from);
+            if self.prior.contains(theta) {
+                return;
+            }
+        }
+    }
+}
+
+impl Population {
+    fn generation(&self, tolerance: f64, simulations: u64, acceptance: f64) -> Generation {
+        let effective = 1.0 / self.weights.iter().map(|w| w * w).sum::<f64>();
+        let particles = self.weights.len();
+        Generation { tolerance, simulations, particles, acceptance, effective }
+    }
+
+    /// log Σ_j w_j N(θ; θ_j, Σ), up to a constant. In the coordinates L⁻¹θ the kernel is a standard normal.
+    fn log_density(&self, theta: &[f64]) -> f64 {
+        let dim = theta.len();
+        let mut offset = vec![0.0; dim];
+        let exponents = self.theta.chunks_exact(dim).map(|particle| {
+            offset.iter_mut().zip(theta).zip(particle).for_each(|((o, t), p)| *o = t - p);
+            self.kernel.solve_lower(&mut offset);
+            -0.5 * offset.iter().map(|o| o * o).sum::<f64>()
+        });
+        let exponents: Vec<f64> = exponents.collect();
+        let top = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = exponents.iter().zip(&self.weights).map(|(e, w)| w * (e - top).exp()).sum();
+        top + sum.ln()
+    }
+}
+
+impl SmcAbcResult {
+    /// `count` equally weighted draws: the particles resampled, after regression adjustment if asked for.
+    pub fn sample(
+        &self,
+        abc: &SmcAbc,
+        count: usize,
+        adjust: bool,
+        rng: &mut SimulationStream,
+    ) -> Result<Vec<f32>> {
+        let dim = abc.prior.dim();
+        let (theta, weights) = match adjust {
+            true => regression_adjust(self, abc)?,
+            false => (self.theta.clone(), self.weights.clone()),
+        };
+        // Systematic resampling: each particle as often as its weight says, up to rounding.
+        let total: f64 = weights.iter().sum();
+        let start: f64 = rng.random();
+        let (mut rows, mut sum, mut particle) = (Vec::with_capacity(count * dim), weights[0], 0);
+        for i in 0..count {
+            let place = (i as f64 + start) / count as f64 * total;
+            while sum < place && particle + 1 < weights.len() {
+                particle += 1;
+                sum += weights[particle];
+            }
+            rows.push(particle);
+        }
+        // In random order, so that any part of the rows is a sample, too.
+        rand::seq::SliceRandom::shuffle(&mut rows[..], rng);
+        let row = |&particle: &usize| theta[particle * dim..][..dim].iter().map(|&t| t as f32);
+        Ok(rows.iter().flat_map(row).collect())
+    }
+}
+
+fn weighted_covariance(theta: &[f64], weights: &[f64], dim: usize) -> Vec<f64> {
+    let rows = || theta.chunks_exact(dim).zip(weights);
+    let mut mean = vec![0.0; dim];
+    rows().for_each(|(row, w)| mean.iter_mut().zip(row).for_each(|(m, t)| *m += w * t));
+    let mut covariance = vec![0.0; dim * dim];
+    for (row, w) in rows() {
+        for i in 0..dim {
+            for j in 0..dim {
+                covariance[i * dim + j] += w * (row[i] - mean[i]) * (row[j] - mean[j]);
+            }
+        }
+    }
+    covariance
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

@@ -1,0 +1,75 @@
+//! The Cholesky factor of a small symmetric matrix.
+
+/// L, lower triangular and row-major, with L Lᵀ the matrix.
+#[derive(Clone, Debug)]
+pub(crate) struct Cholesky {
+    dim: usize,
+    factor: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Factors a symmetric row-major matrix; `None` unless it is positive definite.
+    pub fn new(matrix: &[f64], dim: usize) -> Option<Self> {
+        let mut factor = vec![0.0; dim * dim];
+        for i in 0..dim {
+            for j in 0..=i {
+                let dot: f64 = (0..j).map(|k| factor[i * dim + k] * factor[j * dim + k]).sum();
+                let rest = matrix[i * dim + j] - dot;
+                factor[i * dim + j] = match i == j {
+                    true if rest > 0.0 => rest.sqrt(),
+                    true => return None,
+                    false => rest / factor[j * dim + j],
+                };
+            }
+        }
+        Some(Self { dim, factor })
+    }
+
+    /// L z, in place.
+    pub fn multiply(&self, z: &mut [f64]) {
+        for i in (0..self.dim).rev() {
+            let row = &self.factor[i * self.dim..][..=i];
+            z[i] = row.iter().zip(&*z).map(|(l, z)| l * z).sum();
+        }
+    }
+
+    /// L⁻¹ v, in place.
+    pub fn solve_lower(&self, v: &mut [f64]) {
+        for i in 0..self.dim {
+            let row = &self.factor[i * self.dim..][..=i];
+            let dot: f64 = row[..i].iter().zip(&*v).map(|(l, v)| l * v).sum();
+            v[i] = (v[i] - dot) / row[i];
+        }
+    }
+
+    /// (L Lᵀ)⁻¹ v, in place.
+    pub fn solve(&self, v: &mut [f64]) {
+        self.solve_lower(v);
+        for i in (0..self.dim).rev() {
+            let dot: f64 = (i + 1..self.dim).map(|k| self.factor[k * self.dim + i] * v[k]).sum();
+            v[i] = (v[i] - dot) / self.factor[i * self.dim + i];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_multiplies_solves_and_has_the_determinant() {
+        let matrix = [4.0, 2.0, -1.0, 2.0, 5.0, 0.5, -1.0, 0.5, 3.0];
+        let cholesky = Cholesky::new(&matrix, 3).unwrap();
+        let mut x = [1.0, -2.0, 0.5];
+        let product: Vec<f64> =
+            matrix.chunks(3).map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum()).collect();
+        let mut solved = product.clone();
+        cholesky.solve(&mut solved);
+        assert!(solved.iter().zip(x).all(|(a, b)| (a - b).abs() < 1e-14));
+        let before = x;
+        cholesky.multiply(&mut x);
+        cholesky.solve_lower(&mut x);
+        assert!(x.iter().zip(before).all(|(a, b)| (a - b).abs() < 1e-14));
+        assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
+    }
+}

@@ -1,0 +1,84 @@
+//! Samples of the true posterior.
+
+use super::slice::Chain;
+use super::{Density, LogPosterior, Reference, Task};
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::rng::{Purpose, SimulationStreams, Streams};
+use rand::RngExt;
+
+/// Draws of one Markov chain: many short chains from well spread starts are as good as one long one, and run on
+/// all cores.
+const OF_A_CHAIN: usize = 25;
+
+impl Task {
+    /// `count` samples of the posterior at the task's observation, row after row.
+    ///
+    /// ```
+    /// use didyma::rng::Streams;
+    /// use didyma::tasks::Task;
+    /// let task = Task::named("two-moons").unwrap();
+    /// let theta = task.reference(1000, &Streams::new(1), 2)?;
+    /// assert!(theta.len() == 2000 && theta.iter().all(|t| t.abs() < 0.35));
+    /// # Ok::<(), didyma::Error>(())
+    /// ```
+    pub fn reference(&self, count: usize, streams: &Streams, threads: usize) -> Result<Vec<f32>> {
+        let streams = streams.simulations(Purpose::Posterior, 0);
+        match (self.reference, self.density) {
+            (Reference::Exact(sample), _) => Ok(parallel::rows(count, threads, |row, to| {
+                let mut theta = vec![0.0; self.prior.dim()];
+                sample(&self.observation, &mut streams.stream(row as u64), &mut theta);
+                to.extend(theta.iter().map(|&t| t as f32));
+            })),
+            (Reference::Chain { flips }, Density::Unnormalised(density)) => {
+                Ok(self.chains(count, threads, &streams, density, flips))
+            }
+            (Reference::Stored(bytes), _) => self.stored(count, bytes),
+            _ => {
+                let why = "a task whose posterior is known: this one has no reference";
+                Err(Error::setting("task", self.name, why))
+            }
+        }
+    }
+
+    fn chains(
+        &self,
+        count: usize,
+        threads: usize,
+        streams: &SimulationStreams,
+        density: LogPosterior,
+        flips: &[usize],
+    ) -> Vec<f32> {
+        let chains = parallel::map(count.div_ceil(OF_A_CHAIN), threads, |i| {
+            let mut rng = streams.stream(i as u64);
+            let log_density = |theta: &[f64]| density(&self.observation, theta);
+            let mut chain = Chain::new(&self.prior, log_density, &mut rng);
+            let mut rows = Vec::with_capacity(OF_A_CHAIN * self.prior.dim());
+            for _ in 0..OF_A_CHAIN {
+                let start = rows.len();
+                rows.extend(chain.next(&mut rng).iter().map(|&theta| theta as f32));
+                for &place in flips {
+                    if rng.random() {
+                        rows[start + place] = -rows[start + place];
+                    }
+                }
+            }
+            rows
+        });
+        let mut rows = chains.concat();
+        rows.truncate(count * self.prior.dim());
+        rows
+    }
+
+    /// Stored rows are in random order, so that the first ones are as good a sample as any.
+    fn stored(&self, count: usize, bytes: &[u8]) -> Result<Vec<f32>> {
+        let dim = self.prior.dim();
+        let available = bytes.len() / 4 / dim;
+        if count > available {
+            let why = format!("at most {available}, the rows that are stored for {}", self.name);
+            return Err(Error::setting("count", count, why));
+        }
+        let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        Ok(bytes.chunks_exact(4).take(count * dim).map(number).collect())
+    }
+}
