@@ -216,3 +216,67 @@ fn spike_times(v: &[f64]) -> Vec<f64> {
     }
     times
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRUTH: [f64; 8] = [50.0, 5.0, 0.1, 0.07, 600.0, 60.0, 0.1, 70.0];
+
+    /// Numbers of another program, in double precision.
+    #[test]
+    fn without_noise_the_potential_is_known() {
+        let v = trace(&TRUTH, || 0.0);
+        assert_eq!(v.len(), 12_001);
+        for (time, expected) in [
+            (1, -70.072146),
+            (5, -70.297122),
+            (10, -70.475080),
+            (12, -64.648067),
+            (15, -57.823238),
+            (20, 10.482197),
+            (30, -55.957355),
+            (50, -50.477643),
+            (70, -48.296843),
+            (90, -52.687414),
+            (110, -55.439634),
+            (120, -71.384570),
+        ] {
+            let found = v[100 * time];
+            assert!((found - expected).abs() < 1e-5, "{time} ms: {found} instead of {expected}");
+        }
+        let times = spike_times(&v);
+        let expected = [19.54, 34.26, 51.31, 70.82, 92.68];
+        assert_eq!(times.len(), expected.len());
+        assert!(times.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{times:?}");
+        let mut x = [0.0; 7];
+        summarise(&v, &mut x);
+        let expected = [5.0, -70.277192, 0.008278, -56.453449, 375.185373, 3.703806, 18.324726];
+        // Printed with six decimals.
+        assert!(x.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{x:?}");
+    }
+
+    #[test]
+    fn the_short_exponential_is_the_long_one() {
+        for i in 0..=400 {
+            let z = f64::from(i) / 200.0;
+            assert!((decay(z) / (-z).exp() - 1.0).abs() < 2e-12, "{z}");
+        }
+    }
+
+    /// Peaks: the sample before the fall, above −10 mV, at least 0.5 ms after the last one, and under current only.
+    #[test]
+    fn spikes_are_counted_by_their_rule() {
+        let mut v = vec![-60.0; 12_001];
+        for (peak, height) in
+            [(500, 20.0), (2000, 20.0), (2030, 5.0), (4000, -12.0), (11_500, 30.0)]
+        {
+            v[peak] = height - 1.0;
+            v[peak + 1] = height;
+        }
+        assert_eq!(spike_times(&v), [20.0]);
+        v[2100] = 3.0;
+        v[2101] = 4.0;
+        assert_eq!(spike_times(&v), [20.0, 21.0]);
+    }
+}

@@ -67,8 +67,11 @@ pub fn lotka_volterra(record: Record) -> impl Fn(&[f64], &mut SimulationStream, 
     }
 }
 
-/// Gillespie's algorithm. The kind of an event is random, so that a branch on it would be mispredicted half
-/// of the time and cost more than all the arithmetic: populations change by differences of comparisons.
+/// What an event does to predators and prey: a predator dies, prey is born, a predator is born, prey is eaten.
+const CHANGES: [(f64, f64); 4] = [(-1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, -1.0)];
+
+/// Gillespie's algorithm. The kind of an event is random, so that a branch on it would be mispredicted half of the
+/// time and cost more than all the arithmetic: it is counted from comparisons and looked up.
 fn run(
     record: Record,
     [c1, c2, c3, c4]: [f64; 4],
@@ -78,10 +81,8 @@ fn run(
 ) {
     let (mut x, mut y) = START;
     let (mut time, mut point, mut next) = (0.0, 0, 0.0);
-    let one_if = |holds: bool| if holds { 1.0 } else { 0.0 };
     for _ in 0..MOST_EVENTS {
         let (xy, before) = (x * y, (x, y));
-        // Predator dies, prey is born, predator is born, prey is eaten; the first two are ready first.
         let dies = c2 * x;
         let bred = dies + c3 * y;
         let born = bred + c1 * xy;
@@ -92,8 +93,10 @@ fn run(
         let wait: f64 = Exp1.sample(rng);
         let place = rng.random::<f64>() * total;
         time += wait / total;
-        x += one_if(place >= bred) - one_if(place >= born) - one_if(place < dies);
-        y += one_if(place >= dies) - one_if(place >= bred) - one_if(place >= born);
+        let event =
+            usize::from(place >= dies) + usize::from(place >= bred) + usize::from(place >= born);
+        x += CHANGES[event].0;
+        y += CHANGES[event].1;
         while time > next {
             (predators[point], prey[point]) = if record == Record::Exact { before } else { (x, y) };
             point += 1;
@@ -126,4 +129,62 @@ fn summarise(predators: &mut [f64; POINTS], prey: &mut [f64; POINTS], summaries:
 /// Every sum of products is divided by n − 1, whatever its length.
 fn product(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / (POINTS as f64 - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_series_has_no_correlation() {
+        let mut x = [f64::NAN; 9];
+        summarise(&mut [7.0; POINTS], &mut [0.0; POINTS], &mut x);
+        assert_eq!((x[0], x[1]), (8f64.ln(), 0.0));
+        assert!(x[4..].iter().all(|&correlation| correlation == 0.0));
+        assert!((x[2] - 1e-4f64.ln_1p()).abs() < 1e-15);
+    }
+
+    /// Correlations of a short cycle, worked out by hand: ±1 alternating over 151 points.
+    #[test]
+    fn correlations_are_divided_by_n_minus_one() {
+        let mut series: [f64; POINTS] =
+            std::array::from_fn(|i| if i % 2 == 0 { 1.0 } else { -1.0 });
+        let mut x = [0.0; 9];
+        let mut other = series;
+        summarise(&mut series, &mut other, &mut x);
+        let (mean, n): (f64, f64) = (1.0 / 151.0, 151.0);
+        let variance = 1.0 - mean * mean + 1e-4;
+        let (even, odd) = ((1.0 - mean) / variance.sqrt(), (-1.0 - mean) / variance.sqrt());
+        assert!((x[4] - 150.0 * even * odd / 150.0).abs() < 1e-12);
+        assert!((x[5] - (75.0 * even * even + 74.0 * odd * odd) / 150.0).abs() < 1e-12);
+        assert!((x[8] - (76.0 * even * even + 75.0 * odd * odd) / 150.0).abs() < 1e-12);
+        assert!((x[2] - (variance + 1.0).ln()).abs() < 1e-14 && n == POINTS as f64);
+    }
+
+    /// With one reaction alone the outcome is certain in law: predators die like independent clocks.
+    #[test]
+    fn a_pure_death_process_decays_exponentially() {
+        use crate::rng::{Purpose, Streams};
+        let streams = Streams::new(1).simulations(Purpose::Simulation, 0);
+        let (mut sums, runs) = ([0.0; 2], 4000);
+        for i in 0..runs {
+            let (mut predators, mut prey) = ([0.0; POINTS], [0.0; POINTS]);
+            run(
+                Record::Exact,
+                [0.0, 0.5, 0.0, 0.0],
+                &mut streams.stream(i),
+                &mut predators,
+                &mut prey,
+            );
+            assert_eq!((predators[0], prey[POINTS - 1]), (50.0, 100.0));
+            sums[0] += predators[5];
+            sums[1] += predators[10];
+        }
+        for (sum, time) in sums.into_iter().zip([1.0, 2.0]) {
+            let p = (-0.5f64 * time).exp();
+            // Binomial with 50 trials; four standard errors.
+            let error = 4.0 * (50.0 * p * (1.0 - p) / runs as f64).sqrt();
+            assert!((sum / runs as f64 - 50.0 * p).abs() < error, "{time}");
+        }
+    }
 }
