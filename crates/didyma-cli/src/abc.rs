@@ -41,6 +41,7 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
         particles: args.particles,
         simulations: args.simulations,
         tolerance: args.tolerance,
+        acceptance: args.acceptance,
         threads: args.run.threads(),
     };
     let bar = progress::bar(args.simulations, "{bar:30} {pos}/{len} simulations{msg}");
@@ -74,7 +75,7 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
         effective_sample_size: last.effective,
         reason: match result.reason {
             StopReason::Budget => "the simulations were spent",
-            StopReason::Acceptance => "less than 0.5 % were accepted",
+            StopReason::Acceptance => "too few simulations were accepted",
             StopReason::Tolerance => "the tolerance was reached",
             StopReason::Stopped => "it was stopped",
         },

@@ -119,6 +119,10 @@ pub struct AbcArgs {
     #[arg(long, default_value = "0", value_name = "DISTANCE", allow_negative_numbers = true)]
     pub tolerance: f64,
 
+    /// Share of simulations accepted below which to stop.
+    #[arg(long, default_value = "0.005", value_name = "SHARE", allow_negative_numbers = true)]
+    pub acceptance: f64,
+
     /// Samples to write.
     #[arg(short = 'n', long = "samples", default_value = "2000", value_name = "COUNT")]
     #[arg(value_parser = count, allow_negative_numbers = true)]

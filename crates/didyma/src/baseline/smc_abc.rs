@@ -19,8 +19,6 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use std::ops::ControlFlow;
 
-/// Acceptance below which another generation is not worth its simulations.
-const LEAST_ACCEPTANCE: f64 = 0.005;
 /// Attempts of a piece of work, and of a batch after which the particles are counted, at most.
 const PIECE: usize = 256;
 const LARGEST_BATCH: usize = 1 << 20;
@@ -41,6 +39,8 @@ pub struct SmcAbc<'a> {
     pub simulations: u64,
     /// The tolerance at which to stop, if it is ever reached.
     pub tolerance: f64,
+    /// The share of simulations accepted below which it stops; 0.005 is usual.
+    pub acceptance: f64,
     /// Threads.
     pub threads: usize,
 }
@@ -82,7 +82,7 @@ pub struct Generation {
 pub enum StopReason {
     /// The simulations are spent.
     Budget,
-    /// Less than one simulation in 200 was accepted.
+    /// Too few simulations were accepted.
     Acceptance,
     /// The tolerance asked for is reached.
     Tolerance,
@@ -131,7 +131,7 @@ impl SmcAbc<'_> {
             if observe(&last).is_break() {
                 break StopReason::Stopped;
             }
-            if last.acceptance < LEAST_ACCEPTANCE {
+            if last.acceptance < self.acceptance {
                 break StopReason::Acceptance;
             }
             if tolerance <= self.tolerance {
@@ -165,8 +165,11 @@ impl SmcAbc<'_> {
             let why = format!("at least {}, six for each particle", 6 * self.particles);
             return Err(Error::setting("simulations", self.simulations, why));
         }
-        if !(self.tolerance >= 0.0) {
+        if !(0.0..=f64::MAX).contains(&self.tolerance) {
             return Err(Error::setting("tolerance", self.tolerance, "0 or above"));
+        }
+        if !(0.0..1.0).contains(&self.acceptance) {
+            return Err(Error::setting("acceptance", self.acceptance, "from 0 on and below 1"));
         }
         Ok(())
     }

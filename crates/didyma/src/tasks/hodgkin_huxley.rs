@@ -48,8 +48,9 @@ pub(super) fn task() -> Result<Task> {
     })
 }
 
-/// One run at the truth: `didyma simulate hodgkin-huxley --theta 50,5,0.1,0.07,600,60,0.1,70 -n 1 --seed 1`.
-const OBSERVATION: [f64; 7] = [5.0, -70.0, 0.0, -56.0, 375.0, 3.7, 18.3];
+/// One run at the truth: `didyma simulate hodgkin-huxley --theta truth -n 1`.
+const OBSERVATION: [f64; 7] =
+    [5.0, -70.15597, 0.054024562, -56.460377, 375.65787, 3.6968699, 18.287157];
 
 /// The parameters by name, with what depends on them alone.
 struct Membrane {

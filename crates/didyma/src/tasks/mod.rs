@@ -68,7 +68,8 @@ pub struct Task {
     pub prior: Prior,
     /// The simulator.
     pub simulator: Box<dyn Simulator>,
-    /// x_o.
+    /// x_o. For the paper's first three tasks it is the paper's, for the others the row of
+    /// `didyma simulate TASK --theta truth -n 1`, frozen here (rounded, but for Hodgkin-Huxley).
     pub observation: Vec<f64>,
     /// θ*, the parameters that the observation is thought to come from.
     pub truth: Vec<f64>,

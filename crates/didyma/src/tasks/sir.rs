@@ -27,9 +27,10 @@ pub(super) fn task() -> Result<Task> {
             ("recovery_rate", log_normal(0.125, 0.2)),
         ])?,
         simulator: Box::new(from_fn(2, TIMES, sir)),
-        observation: vec![0.0, 0.0, 5.0, 172.0, 236.0, 73.0, 22.0, 5.0, 0.0, 0.0],
+        observation: vec![0.0, 0.0, 24.0, 348.0, 100.0, 14.0, 4.0, 0.0, 0.0, 0.0],
         truth: vec![0.42, 0.12],
-        scale: vec![1.0, 3.0, 20.0, 70.0, 60.0, 40.0, 20.0, 10.0, 5.0, 3.0],
+        // Standard deviations at the truth, or 1 where hardly anybody is infected.
+        scale: vec![1.0, 1.0, 5.0, 15.1, 9.2, 4.0, 1.6, 1.0, 1.0, 1.0],
         summaries: vec![
             "day0", "day17", "day34", "day51", "day68", "day85", "day102", "day119", "day136",
             "day153",

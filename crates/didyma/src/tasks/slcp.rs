@@ -22,9 +22,10 @@ pub(super) fn task() -> Result<Task> {
             [BOUND; 5],
         )?,
         simulator: Box::new(from_fn(5, 2 * POINTS, slcp)),
-        observation: vec![1.4097, -1.8396, 0.8758, -4.4767, -0.1753, -3.1562, -0.6638, -2.7063],
+        observation: vec![1.380, -3.761, -0.571, -3.403, 0.499, -2.723, 0.459, -3.111],
         truth: vec![0.7, -2.9, -1.0, -0.9, 0.6],
-        scale: vec![1.0; 2 * POINTS],
+        // Standard deviations at the truth, θ₃² and θ₄².
+        scale: [1.0, 0.81].repeat(POINTS),
         summaries: vec!["x11", "x12", "x21", "x22", "x31", "x32", "x41", "x42"],
         support: None,
         reference: Reference::Chain { flips: &[2, 3] },
