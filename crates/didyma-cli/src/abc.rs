@@ -32,9 +32,9 @@ pub struct AbcReport {
 pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
     let task = args.task();
     let streams = Streams::new(args.run.seed);
-    let support = task.support.as_ref().filter(|_| args.known_support);
     let abc = SmcAbc {
-        prior: support.unwrap_or(&task.prior),
+        prior: &task.prior,
+        support: task.support.as_ref().filter(|_| args.known_support),
         simulator: &*task.simulator,
         observation: &task.observation,
         scale: &task.scale,
@@ -57,7 +57,10 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
         });
         ControlFlow::Continue(())
     };
-    let result = abc.run(&streams, &mut observe)?;
+    let result = match args.rejection {
+        true => abc.reject(&streams, &mut observe)?,
+        false => abc.run(&streams, &mut observe)?,
+    };
     bar.finish_and_clear();
     let mut rng = streams.simulations(Purpose::Posterior, 0).stream(0);
     let theta = result.sample(&abc, args.count, !args.no_adjust, &mut rng)?;

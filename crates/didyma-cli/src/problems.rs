@@ -4,6 +4,7 @@ use crate::args::{ReferenceArgs, RunArgs, SimulateArgs};
 use crate::{print, progress};
 use anyhow::{Context, bail};
 use didyma::Rows;
+use didyma::files::write_whole;
 use didyma::parallel;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulations};
@@ -187,10 +188,14 @@ pub fn samples(task: &Task, data: Vec<f32>) -> Table {
     Table { names, columns: task.prior.dim(), data }
 }
 
-/// Writes a table to a file, or to the terminal.
+/// Writes a table to a file, or to the terminal: CSV, or the bare numbers if its name ends in .f32.
 pub fn write(table: Table, out: Option<&Path>) -> anyhow::Result<()> {
     match out {
         Some(path) if path.is_dir() => bail!("--out is {}, a folder: give a file", path.display()),
+        Some(path) if path.extension().is_some_and(|extension| extension == "f32") => {
+            let bytes: Vec<u8> = table.data.iter().flat_map(|v| v.to_le_bytes()).collect();
+            Ok(write_whole(path, &bytes)?)
+        }
         Some(path) => Ok(table.write(path)?),
         None => print(table.text().trim_end()),
     }

@@ -136,8 +136,12 @@ pub struct AbcArgs {
     #[arg(long)]
     pub no_adjust: bool,
 
-    /// Search only where the posterior can be, if the task knows (mg1: no service is longer than the shortest time
-    /// between departures).
+    /// Plain rejection instead of generations: draws of the prior, of which the nearest are kept.
+    #[arg(long)]
+    pub rejection: bool,
+
+    /// Leave out samples where the posterior is 0 for sure, if the task knows (mg1: no service is shorter than
+    /// service_min, so that no time between departures is).
     #[arg(long)]
     pub known_support: bool,
 

@@ -31,6 +31,8 @@ pub struct SmcAbc<'a> {
     pub simulator: &'a dyn Simulator,
     /// x_o.
     pub observation: &'a [f64],
+    /// Where the posterior can be, if that is known to be less than the prior's support.
+    pub support: Option<&'a Prior>,
     /// s: distances are ‖(x − x_o)/s‖.
     pub scale: &'a [f64],
     /// P.
@@ -63,7 +65,7 @@ pub struct SmcAbcResult {
 }
 
 /// A generation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Generation {
     /// ε.
     pub tolerance: f64,
@@ -152,6 +154,45 @@ impl SmcAbc<'_> {
         };
         let Population { theta, x, distance, weights, .. } = population;
         Ok(SmcAbcResult { theta, x, distance, weights, generations, reason })
+    }
+
+    /// Plain rejection instead: simulates at draws of the prior (inside the support, if it is known) until the
+    /// simulations are spent, and keeps the P nearest. No weights, and so no weight that dominates.
+    pub fn reject(
+        &self,
+        streams: &Streams,
+        observe: &mut dyn FnMut(&Generation) -> ControlFlow<()>,
+    ) -> Result<SmcAbcResult> {
+        self.check()?;
+        let prior = self.support.unwrap_or(self.prior);
+        let law = Law { prior, ..Law::prior(self, streams, 0) };
+        let (mut nearest, mut spent): (Vec<Accepted>, u64) = (Vec::new(), 0);
+        let mut now = Generation { tolerance: f64::INFINITY, ..Generation::default() };
+        let reason = loop {
+            let left = (self.simulations - spent).min(LARGEST_BATCH as u64);
+            if left == 0 {
+                break StopReason::Budget;
+            }
+            let numbers = spent as usize..(spent + left) as usize;
+            nearest.extend(self.attempts(&law, numbers, now.tolerance));
+            spent += left;
+            if nearest.len() > self.particles {
+                nearest.select_nth_unstable_by(self.particles, |a, b| {
+                    a.distance.total_cmp(&b.distance)
+                });
+                nearest.truncate(self.particles);
+                now.tolerance = nearest.iter().map(|a| a.distance).fold(0.0, f64::max);
+            }
+            now.simulations = spent;
+            now.particles = nearest.len();
+            now.acceptance = nearest.len() as f64 / spent as f64;
+            if observe(&now).is_break() {
+                break StopReason::Stopped;
+            }
+        };
+        let Population { theta, x, distance, weights, .. } = self.population(nearest, None)?;
+        now.effective = weights.len() as f64;
+        Ok(SmcAbcResult { theta, x, distance, weights, generations: vec![now], reason })
     }
 
     fn check(&self) -> Result<()> {
@@ -350,12 +391,23 @@ impl SmcAbcResult {
         rng: &mut SimulationStream,
     ) -> Result<Vec<f32>> {
         let dim = abc.prior.dim();
-        let (theta, weights) = match adjust {
+        let (theta, mut weights) = match adjust {
             true => regression_adjust(self, abc)?,
             false => (self.theta.clone(), self.weights.clone()),
         };
-        // Systematic resampling: each particle as often as its weight says, up to rounding.
+        // A particle that the line moved out of the support is no draw of the posterior.
+        for (theta, weight) in theta.chunks_exact(dim).zip(&mut weights) {
+            if !abc.support.unwrap_or(abc.prior).contains(theta) {
+                *weight = 0.0;
+            }
+        }
         let total: f64 = weights.iter().sum();
+        if total <= 0.0 {
+            let why =
+                "such that some particle stays inside the support: simulate more, or do not adjust";
+            return Err(Error::setting("simulations", abc.simulations, why));
+        }
+        // Systematic resampling: each particle as often as its weight says, up to rounding.
         let start: f64 = rng.random();
         let (mut rows, mut sum, mut particle) = (Vec::with_capacity(count * dim), weights[0], 0);
         for i in 0..count {

@@ -51,7 +51,7 @@ pub(super) fn task() -> Result<Task> {
             "cross",
         ],
         support: None,
-        reference: Reference::None,
+        reference: Reference::Stored(include_bytes!("../../data/lotka-volterra.f32")),
         density: Density::Unknown,
     })
 }

@@ -82,3 +82,42 @@ impl Task {
         Ok(bytes.chunks_exact(4).take(count * dim).map(number).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stored samples are the ones that were made (`data/README.md`), and lie where the posterior can be.
+    #[test]
+    fn stored_references_are_as_they_were_made() {
+        for (name, checksum) in [("lotka-volterra", 0xe2a9_2f0e), ("mg1", 0x7316_da1a)] {
+            let task = Task::named(name).unwrap();
+            let Reference::Stored(bytes) = task.reference else { panic!("{name} is stored") };
+            assert_eq!(crc32fast::hash(bytes), checksum, "{name}");
+            let dim = task.prior.dim();
+            assert_eq!(bytes.len(), 4 * dim * 10_000);
+            let rows = task.stored(10_000, bytes).unwrap();
+            let support = task.support.as_ref().unwrap_or(&task.prior);
+            for row in rows.chunks_exact(dim) {
+                let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+                assert!(support.contains(&theta), "{name}: {theta:?}");
+            }
+            assert!(task.stored(10_001, bytes).is_err());
+        }
+    }
+
+    /// Lotka-Volterra against adjusted samples of another program: means within 0.03, deviations within 12 %.
+    #[test]
+    fn the_stored_lotka_volterra_posterior_is_the_known_one() {
+        let task = Task::named("lotka-volterra").unwrap();
+        let rows = task.reference(10_000, &Streams::new(1), 1).unwrap();
+        let known = [(-4.6095, 0.0825), (-0.626, 0.085), (-0.0835, 0.1065), (-4.692, 0.1005)];
+        for (k, (mean, sd)) in known.into_iter().enumerate() {
+            let column = || rows.iter().skip(k).step_by(4).map(|&v| f64::from(v));
+            let found = column().sum::<f64>() / 1e4;
+            let found_sd = (column().map(|v| (v - found).powi(2)).sum::<f64>() / 1e4).sqrt();
+            assert!((found - mean).abs() < 0.03, "{k}: {found}");
+            assert!((found_sd / sd - 1.0).abs() < 0.12, "{k}: {found_sd}");
+        }
+    }
+}

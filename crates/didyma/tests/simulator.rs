@@ -1,0 +1,232 @@
+//! Priors and the running of simulations: laws, the same rows for any number of threads, failures as data.
+
+#![allow(clippy::unwrap_used)]
+
+use didyma::Rows;
+use didyma::prior::{Marginal, Prior};
+use didyma::rng::{Purpose, SimulationStream, Streams};
+use didyma::simulator::{SimulationFailed, Simulator, from_fn, simulate};
+use didyma::tasks::Task;
+use std::ops::ControlFlow;
+
+const STREAMS: Streams = Streams::new(4);
+
+fn prior() -> Prior {
+    Prior::new([
+        ("a", Marginal::Uniform { low: -2.0, high: 5.0 }),
+        ("b", Marginal::Normal { mean: 1.5, sd: 0.3 }),
+        ("c", Marginal::LogNormal { mean: -0.5, sd: 0.8 }),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn the_bijection_is_one_and_its_jacobian_that_of_differences() {
+    let prior = prior();
+    for z in [[-3.0, 0.5, 1.0], [0.0, 0.0, 0.0], [8.0, -2.0, -1.5], [-30.0, 4.0, 3.0]] {
+        let (mut theta, mut back) = ([0.0; 3], [0.0; 3]);
+        let log_jacobian = prior.bounded(&z, &mut theta);
+        assert!(prior.contains(&theta), "{theta:?}");
+        let again = prior.unbounded(&theta, &mut back);
+        // Near a bound the place between the bounds has lost digits: e^|z| ε of them at most.
+        let lost = (z[0].abs().exp() * 1e-15).max(1e-12);
+        assert!((back[0] - z[0]).abs() < lost && (back[1] - z[1]).abs() < 1e-12);
+        assert!((again - log_jacobian).abs() < 1e-9 + lost);
+        let h = 1e-5;
+        let mut sum = 0.0;
+        for k in 0..3 {
+            let at = |h: f64| {
+                let (mut z, mut theta) = (z, [0.0; 3]);
+                z[k] += h;
+                prior.bounded(&z, &mut theta);
+                theta[k]
+            };
+            sum += ((at(h) - at(-h)) / (2.0 * h)).ln();
+        }
+        // Differences of θ near a bound of size 5 have an error of ε 5/h = 1e-10, against a slope of e^−|z|.
+        let error = 1e-9 + 1e-10 * z[0].abs().exp();
+        assert!(z[0].abs() > 20.0 || (sum - log_jacobian).abs() < error, "{sum} {log_jacobian}");
+        let there = prior.log_density(&theta) + log_jacobian;
+        assert!((prior.log_density_unbounded(&z) - there).abs() < 1e-9 + lost);
+    }
+}
+
+/// Draws have the mean and variance of their laws, and densities integrate to 1 over a grid in the unbounded space.
+#[test]
+fn samples_and_densities_agree() {
+    let prior = prior();
+    let streams = STREAMS.simulations(Purpose::Parameters, 0);
+    let (n, mut theta) = (200_000, [0.0; 3]);
+    let (mut sums, mut squares) = ([0.0; 3], [0.0; 3]);
+    for i in 0..n {
+        prior.sample(&mut streams.stream(i), &mut theta);
+        let values = [theta[0], theta[1], theta[2].ln()];
+        for k in 0..3 {
+            sums[k] += values[k];
+            squares[k] += values[k] * values[k];
+        }
+    }
+    for (k, (mean, sd)) in
+        [(1.5, 7.0 / 12f64.sqrt()), (1.5, 0.3), (-0.5, 0.8)].into_iter().enumerate()
+    {
+        let found = sums[k] / n as f64;
+        let found_sd = (squares[k] / n as f64 - found * found).sqrt();
+        assert!((found - mean).abs() < 4.0 * sd / (n as f64).sqrt(), "{k}: {found}");
+        // √((κ − 1)/4n) with κ = 3 at most.
+        assert!((found_sd / sd - 1.0).abs() < 4.0 * (0.5 / n as f64).sqrt(), "{k}: {found_sd}");
+    }
+    for marginal in prior.parameters().iter().map(|p| p.marginal) {
+        let (low, high, cells) = (-10.0, 25.0, 700_000);
+        let width = (high - low) / f64::from(cells);
+        let total: f64 = (0..cells)
+            .map(|i| marginal.log_density(low + width * (f64::from(i) + 0.5)).exp() * width)
+            .sum();
+        // Midpoints miss a part of a cell at each jump; the log-normal has 4e-6 of its mass beyond 25.
+        assert!((total - 1.0).abs() < 2e-5, "{marginal}: {total}");
+    }
+}
+
+#[test]
+fn bad_priors_are_refused() {
+    for (marginal, part) in [
+        (Marginal::Uniform { low: 1.0, high: 1.0 }, "uniform is 1 to 1"),
+        (Marginal::Uniform { low: f64::NAN, high: 1.0 }, "uniform is NaN"),
+        (Marginal::Normal { mean: 0.0, sd: 0.0 }, "sd 0"),
+        (Marginal::LogNormal { mean: 0.0, sd: -1.0 }, "sd -1"),
+    ] {
+        let text = Prior::new([("a", marginal)]).unwrap_err().to_string();
+        assert!(text.contains(part) && text.contains("must be"), "{text}");
+    }
+    let one = Marginal::Normal { mean: 0.0, sd: 1.0 };
+    assert!(
+        Prior::new([("a", one), ("a", one)]).unwrap_err().to_string().contains("parameter is a")
+    );
+    assert!(Prior::new([] as [(&str, Marginal); 0]).is_err());
+    let text = prior().expect_inside(&[9.0, 0.0, 1.0]).unwrap_err().to_string();
+    assert!(text.contains("a is 9") && text.contains("uniform -2 to 5"), "{text}");
+    assert!(prior().expect_inside(&[0.0, 0.0, 1.0]).is_ok());
+    assert!(prior().expect_inside(&[0.0]).is_err());
+}
+
+fn theta(task: &Task, count: usize) -> Vec<f32> {
+    let streams = STREAMS.simulations(Purpose::Parameters, 1);
+    let mut row = vec![0.0; task.prior.dim()];
+    let mut all = Vec::new();
+    for i in 0..count {
+        task.prior.sample(&mut streams.stream(i as u64), &mut row);
+        all.extend(row.iter().map(|&t| t as f32));
+    }
+    all
+}
+
+#[test]
+fn rows_are_the_same_for_any_number_of_threads_and_any_cut() {
+    let streams = STREAMS.simulations(Purpose::Simulation, 0);
+    let go_on = &mut |_| ControlFlow::Continue(());
+    for name in Task::NAMES {
+        let task = Task::named(name).unwrap();
+        let (count, dim) = (if name == "hodgkin-huxley" { 24 } else { 600 }, task.prior.dim());
+        let theta = theta(&task, count);
+        let rows = |part: std::ops::Range<usize>| {
+            Rows::new("theta", &theta[part.start * dim..part.end * dim], dim).unwrap()
+        };
+        let mut run = |part: std::ops::Range<usize>, threads| {
+            let first = part.start as u64;
+            simulate(&*task.simulator, rows(part), &streams, first, threads, go_on).unwrap().x
+        };
+        let whole = run(0..count, 1);
+        assert_eq!(run(0..count, 3), whole, "{name}");
+        let cut = count / 3;
+        assert_eq!([run(0..cut, 2), run(cut..count, 1)].concat(), whole, "{name}");
+    }
+}
+
+/// Fails in every way a simulator can, depending on θ.
+struct Fragile;
+
+impl Simulator for Fragile {
+    fn theta_dim(&self) -> usize {
+        1
+    }
+    fn x_dim(&self) -> usize {
+        2
+    }
+    fn simulate(
+        &self,
+        theta: &[f64],
+        _: &mut SimulationStream,
+        x: &mut [f64],
+    ) -> Result<(), SimulationFailed> {
+        x.copy_from_slice(&[theta[0], 2.0 * theta[0]]);
+        match theta[0] as i64 {
+            1 => Err(SimulationFailed("it is out of order".to_owned())),
+            2 => {
+                x[1] = f64::NAN;
+                Ok(())
+            }
+            3 => {
+                x[0] = 1e300;
+                Ok(())
+            }
+            4 => panic!("at the {}", "disco"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn failures_are_recorded_and_the_run_goes_on() {
+    // The panic below is part of the test: its message need not be seen.
+    std::panic::set_hook(Box::new(|_| {}));
+    let theta = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+    let rows = Rows::new("theta", &theta, 1).unwrap();
+    let mut seen = (0, 0);
+    let mut observe = |progress: didyma::simulator::Progress| {
+        seen = (seen.0.max(progress.done), seen.1.max(progress.failed));
+        ControlFlow::Continue(())
+    };
+    let streams = STREAMS.simulations(Purpose::Simulation, 0);
+    let found = simulate(&Fragile, rows, &streams, 0, 2, &mut observe).unwrap();
+    let _ = std::panic::take_hook();
+    assert_eq!((found.done, seen), (6, (6, 4)));
+    let expected = [
+        (1, "it is out of order"),
+        (2, "summary 2 is NaN"),
+        (3, "summary 1 is 1000"),
+        (4, "the simulator panicked: at the disco"),
+    ];
+    assert_eq!(found.failures.len(), expected.len());
+    for (failure, (row, reason)) in found.failures.iter().zip(expected) {
+        assert!(failure.row == row && failure.reason.contains(reason), "{failure:?}");
+    }
+    assert_eq!((found.x[0], found.x[1], found.x[10], found.x[11]), (0.0, 0.0, 5.0, 10.0));
+    assert!(found.x[2..10].iter().all(|v| v.is_nan()));
+}
+
+#[test]
+fn an_observer_can_stop_a_run() {
+    let slow = from_fn(1, 1, |theta, _, x| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        x[0] = theta[0];
+    });
+    let theta = vec![1.0; 10_000];
+    let rows = Rows::new("theta", &theta, 1).unwrap();
+    let streams = STREAMS.simulations(Purpose::Simulation, 0);
+    let found = simulate(&slow, rows, &streams, 0, 2, &mut |_| ControlFlow::Break(())).unwrap();
+    assert!(found.done > 0 && found.done < 10_000);
+    assert_eq!(found.x.iter().filter(|x| !x.is_nan()).count(), found.done);
+}
+
+#[test]
+fn bad_rows_are_refused() {
+    let streams = STREAMS.simulations(Purpose::Simulation, 0);
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let mut run = |data: &[f32], columns, threads| {
+        let rows = Rows::new("theta", data, columns).unwrap();
+        simulate(&Fragile, rows, &streams, 0, threads, go_on).map(|found| found.x.len())
+    };
+    assert!(run(&[0.0, 0.0], 2, 1).unwrap_err().to_string().contains("2 columns"));
+    assert!(run(&[f32::NAN], 1, 1).unwrap_err().to_string().contains("theta holds NaN"));
+    assert!(run(&[0.0], 1, 0).unwrap_err().to_string().contains("threads is 0"));
+    assert_eq!(run(&[], 1, 2).unwrap(), 0);
+}
