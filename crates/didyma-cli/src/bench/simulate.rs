@@ -44,17 +44,23 @@ fn speed(task: &Task, threads: usize, seconds: f64) -> anyhow::Result<TaskSpeed>
         let rows = Rows::new("theta", &theta, truth.len())?;
         let streams = Streams::new(1).simulations(Purpose::Simulation, 0);
         let go_on = &mut |_| ControlFlow::Continue(());
-        let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, go_on)?;
-        Ok(count as f64 / found.seconds)
+        Ok(simulator::simulate(&*task.simulator, rows, &streams, 0, threads, go_on)?.seconds)
     };
-    // A short run finds the scale of the measured one.
-    let few = ((run(FIRST)? * 0.1 * seconds) as usize).clamp(FIRST, MOST);
-    let simulations = ((run(few)? * seconds) as usize).clamp(FIRST, MOST);
-    Ok(TaskSpeed { task: task.name, threads, simulations, per_second: run(simulations)? })
+    // Short runs find how many simulations a tenth of the time holds.
+    let mut batch = FIRST;
+    for _ in 0..2 {
+        batch = ((batch as f64 / run(batch)? * 0.1 * seconds) as usize).clamp(FIRST, LARGEST);
+    }
+    let (mut simulations, mut spent) = (0, 0.0);
+    while spent < seconds {
+        spent += run(batch)?;
+        simulations += batch;
+    }
+    Ok(TaskSpeed { task: task.name, threads, simulations, per_second: simulations as f64 / spent })
 }
 
-/// Simulations of a measurement at most: their rows must fit into the memory.
-const MOST: usize = 50_000_000;
+/// Simulations of a run at most: more would measure how fast the system hands out memory.
+const LARGEST: usize = 1 << 20;
 
 impl fmt::Display for SimulateReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
