@@ -1,17 +1,17 @@
 //! What can be typed, checked as it is read.
 
+mod estimators;
 mod problems;
 
+pub use estimators::{AlphaArgs, EstimatorArgs, LevelsArgs};
 pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, TasksArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
-use didyma::estimator::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Settings};
+use didyma::estimator::{Method, Named, Settings};
 use didyma::parallel;
 use didyma::tasks::Task;
-use didyma::toy::{TOYS, Toy};
 use didyma::workload::{POOL, SHAPES, Shape};
-use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Simulation-based Bayesian inference: from a simulator, a prior and an observation to a posterior.
@@ -144,68 +144,6 @@ impl StepArgs {
     }
 }
 
-/// An estimator's options; what is not given is as in the paper.
-#[derive(Debug, Parser)]
-#[command(next_help_heading = "Estimator (what is not given is as in the paper)")]
-struct EstimatorArgs {
-    /// Inner samples of nested; atoms of atomic, the true one among them [default: 100].
-    #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
-    atoms: Option<usize>,
-
-    /// Inner samples of level 0 [default: 8].
-    #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
-    m0: Option<usize>,
-
-    /// Lowest level [default: 2 for grr and tgrr, else 0].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    base: Option<u32>,
-
-    /// Highest level, or where ru, rr and grr are capped [default for tru and tgrr: 4, or two above the base].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    top: Option<u32>,
-
-    /// How fast the probability of a level falls: a number, or paper.
-    #[arg(long, default_value = "paper", value_name = "NUMBER", allow_negative_numbers = true)]
-    alpha: Alpha,
-
-    /// What the outer θ has to do with the inner samples: nothing, a member of every block, or where the paper's
-    /// authors plant it [default: excluded; inclusive for atomic].
-    #[arg(long, value_name = "NAME", value_parser = named::<Coupling>())]
-    coupling: Option<Coupling>,
-
-    /// How a fine block is compared with the coarse one: with both halves, or with the first.
-    #[arg(long, default_value = "antithetic", value_name = "NAME", value_parser = named::<Difference>())]
-    difference: Difference,
-
-    /// Whether the levels of a query have blocks of their own, or parts of one.
-    #[arg(long, default_value = "fresh", value_name = "NAME", value_parser = named::<Blocks>())]
-    blocks: Blocks,
-
-    /// How the levels of a batch are drawn.
-    #[arg(long, default_value = "independent", value_name = "NAME", value_parser = named::<Levels>())]
-    draw_levels: Levels,
-}
-
-impl EstimatorArgs {
-    fn settings(&self, method: Method) -> Settings {
-        let Self { alpha, difference, blocks, .. } = *self;
-        let paper = Settings::paper(method);
-        let base = self.base.unwrap_or(paper.base);
-        Settings {
-            base,
-            atoms: self.atoms.unwrap_or(paper.atoms),
-            m0: self.m0.unwrap_or(paper.m0),
-            top: self.top.or(paper.top.map(|top| top.max(base + 2))),
-            coupling: self.coupling.unwrap_or(paper.coupling),
-            levels: self.draw_levels,
-            alpha,
-            difference,
-            blocks,
-            ..paper
-        }
-    }
-}
-
 #[derive(Debug, Parser)]
 pub struct BenchSimulateArgs {
     /// Task to simulate [default: all].
@@ -240,126 +178,8 @@ impl BenchSimulateArgs {
     }
 }
 
-#[derive(Debug, Parser)]
-pub struct AlphaArgs {
-    /// Multilevel method.
-    #[arg(long, value_name = "NAME", value_parser = multilevel())]
-    method: Method,
-
-    /// Rate at which the second moments of the gradient's differences fall with the level: 2^(−r2·l).
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub r2: f64,
-
-    /// Lowest level of grr and tgrr; the others start at 0 [default: 2].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    base: Option<u32>,
-
-    /// Highest level of tru and tgrr; the others have none [default: 4, or two above the base].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    top: Option<u32>,
-
-    /// Inner samples of level 0.
-    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = whole::<usize>)]
-    #[arg(allow_negative_numbers = true)]
-    m0: usize,
-
-    /// Variance of the base term, in units of B, if the levels above it have second moments B·2^(−r2·l).
-    #[arg(long, default_value = "1", value_name = "NUMBER", allow_negative_numbers = true)]
-    pub base_variance: f64,
-
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl AlphaArgs {
-    /// The settings, and a remark on what was typed without effect.
-    pub fn settings(&self) -> (Settings, Option<String>) {
-        let Self { method, m0, .. } = *self;
-        let paper = Settings::paper(method);
-        let levels = matches!(method, Method::Grr | Method::Tgrr);
-        let ignored = |name: &str, typed: bool| typed.then(|| format!("--{name}"));
-        let ignored: Vec<_> = ignored("base", !levels && self.base.is_some())
-            .into_iter()
-            .chain(ignored("top", !method.is_truncated() && self.top.is_some()))
-            .collect();
-        let base = self.base.filter(|_| levels).unwrap_or(paper.base);
-        let top = paper.top.map(|top| self.top.unwrap_or(top.max(base + 2)));
-        let name = method.name();
-        let remark =
-            (!ignored.is_empty()).then(|| format!("no effect on {name}: {}", ignored.join(", ")));
-        (Settings { base, top, m0, ..paper }, remark)
-    }
-}
-
-#[derive(Debug, Parser)]
-pub struct LevelsArgs {
-    /// Problem to measure on.
-    #[arg(long, value_name = "NAME")]
-    #[arg(value_parser = PossibleValuesParser::new(TOYS.map(|toy| toy.name)))]
-    toy: String,
-
-    /// Multilevel method, for its base level and for what it needs of the rates.
-    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = multilevel())]
-    method: Method,
-
-    #[command(flatten)]
-    estimator: EstimatorArgs,
-
-    /// Highest level to measure.
-    #[arg(long, default_value = "6", value_name = "LEVEL", value_parser = whole::<u32>)]
-    #[arg(allow_negative_numbers = true)]
-    pub levels: u32,
-
-    /// Evaluations of log q at each level; more where that is less than 200 queries.
-    #[arg(long, default_value = "1000000", value_name = "COUNT", value_parser = whole::<u64>)]
-    #[arg(allow_negative_numbers = true)]
-    pub budget: u64,
-
-    /// Seed of all random numbers.
-    #[arg(long, default_value = "1", value_name = "NUMBER", value_parser = whole::<u64>)]
-    #[arg(allow_negative_numbers = true)]
-    pub seed: u64,
-
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub json: bool,
-
-    /// Write a picture of the levels, as an SVG file.
-    #[arg(long, value_name = "FILE", value_parser = svg)]
-    pub plot: Option<PathBuf>,
-}
-
-impl LevelsArgs {
-    pub fn toy(&self) -> Toy {
-        Toy::named(&self.toy).expect("only known names are accepted")
-    }
-
-    pub fn settings(&self) -> Settings {
-        let settings = self.estimator.settings(self.method);
-        // Naive differences are for looking at; they have no law without a top level.
-        let naive = settings.difference == Difference::Naive;
-        let top = settings.top.or(naive.then_some(self.levels));
-        Settings { top, ..settings }
-    }
-}
-
-/// One of the methods that draw a level.
-fn multilevel() -> impl TypedValueParser<Value = Method> {
-    let methods = Method::ALL.iter().filter(|(_, method)| method.is_multilevel());
-    PossibleValuesParser::new(methods.map(|(name, _)| *name))
-        .map(|name| Method::named(&name).expect("only known names are accepted"))
-}
-
 fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "give a whole number, 0 or above".to_owned())
-}
-
-fn svg(text: &str) -> Result<PathBuf, String> {
-    match text.to_ascii_lowercase().ends_with(".svg") {
-        true => Ok(PathBuf::from(text)),
-        false => Err("give a file name that ends in .svg".to_owned()),
-    }
 }
 
 /// One of the names of a choice.

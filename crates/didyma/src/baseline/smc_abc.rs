@@ -9,14 +9,13 @@
 //! ```
 
 use super::adjust::regression_adjust;
-use crate::cholesky::Cholesky;
+use super::population::{Accepted, Law, Population};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::prior::Prior;
-use crate::rng::{Purpose, SimulationStream, SimulationStreams, Streams};
+use crate::rng::{SimulationStream, Streams};
 use crate::simulator::Simulator;
 use rand::RngExt;
-use rand_distr::{Distribution, StandardNormal};
 use std::ops::ControlFlow;
 
 /// Attempts of a piece of work, and of a batch after which the particles are counted, at most.
@@ -92,24 +91,6 @@ pub enum StopReason {
     Stopped,
 }
 
-/// Particles with their weights, and the kernel that moves them.
-struct Population {
-    theta: Vec<f64>,
-    x: Vec<f64>,
-    distance: Vec<f64>,
-    weights: Vec<f64>,
-    /// Running sums of the weights, for drawing by them.
-    cumulative: Vec<f64>,
-    kernel: Cholesky,
-}
-
-/// One accepted attempt.
-struct Accepted {
-    theta: Vec<f64>,
-    x: Vec<f64>,
-    distance: f64,
-}
-
 impl SmcAbc<'_> {
     /// Runs generation after generation; the result does not depend on the number of threads.
     pub fn run(
@@ -119,13 +100,16 @@ impl SmcAbc<'_> {
     ) -> Result<SmcAbcResult> {
         self.check()?;
         let mut spent = 0;
-        let pilot =
-            self.attempts(&Law::prior(self, streams, 0), 0..5 * self.particles, f64::INFINITY);
+        let pilot = self.attempts(
+            &Law::prior(self.prior, streams, 0),
+            0..5 * self.particles,
+            f64::INFINITY,
+        );
         spent += pilot.len() as u64;
         let mut distances: Vec<f64> = pilot.iter().map(|a| a.distance).collect();
         let mut tolerance = median(&mut distances);
         let kept = pilot.into_iter().filter(|a| a.distance <= tolerance).take(self.particles);
-        let mut population = self.population(kept.collect(), None)?;
+        let mut population = Population::new(self, kept.collect(), None)?;
         let acceptance = self.particles as f64 / spent as f64;
         let mut generations = vec![population.generation(tolerance, spent, acceptance)];
         let reason = loop {
@@ -140,11 +124,11 @@ impl SmcAbc<'_> {
                 break StopReason::Tolerance;
             }
             let next = median(&mut population.distance.clone()).max(self.tolerance);
-            let law = Law::moved(self, &population, streams, generations.len() as u64);
+            let law = Law::moved(self.prior, &population, streams, generations.len() as u64);
             match self.generation(&law, next, &mut spent, observe) {
                 Ok(accepted) => {
                     let before = last.simulations;
-                    population = self.population(accepted, Some(&population))?;
+                    population = Population::new(self, accepted, Some(&population))?;
                     tolerance = next;
                     let acceptance = self.particles as f64 / (spent - before) as f64;
                     generations.push(population.generation(tolerance, spent, acceptance));
@@ -164,8 +148,7 @@ impl SmcAbc<'_> {
         observe: &mut dyn FnMut(&Generation) -> ControlFlow<()>,
     ) -> Result<SmcAbcResult> {
         self.check()?;
-        let prior = self.support.unwrap_or(self.prior);
-        let law = Law { prior, ..Law::prior(self, streams, 0) };
+        let law = Law::prior(self.support.unwrap_or(self.prior), streams, 0);
         let (mut nearest, mut spent): (Vec<Accepted>, u64) = (Vec::new(), 0);
         let mut now = Generation { tolerance: f64::INFINITY, ..Generation::default() };
         let reason = loop {
@@ -190,7 +173,7 @@ impl SmcAbc<'_> {
                 break StopReason::Stopped;
             }
         };
-        let Population { theta, x, distance, weights, .. } = self.population(nearest, None)?;
+        let Population { theta, x, distance, weights, .. } = Population::new(self, nearest, None)?;
         now.effective = weights.len() as f64;
         Ok(SmcAbcResult { theta, x, distance, weights, generations: vec![now], reason })
     }
@@ -277,108 +260,6 @@ impl SmcAbc<'_> {
         let parts = x.iter().zip(self.observation).zip(self.scale);
         parts.map(|((x, o), s)| ((x - o) / s).powi(2)).sum::<f64>().sqrt()
     }
-
-    /// Weights and kernel of a new generation.
-    fn population(
-        &self,
-        accepted: Vec<Accepted>,
-        before: Option<&Population>,
-    ) -> Result<Population> {
-        let dim = self.prior.dim();
-        let theta: Vec<f64> = accepted.iter().flat_map(|a| a.theta.iter().copied()).collect();
-        let log_weights = parallel::map(accepted.len(), self.threads, |i| {
-            let theta = &theta[i * dim..][..dim];
-            before.map_or(0.0, |before| self.prior.log_density(theta) - before.log_density(theta))
-        });
-        let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut weights: Vec<f64> = log_weights.iter().map(|w| (w - top).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w /= total);
-        let mut covariance = weighted_covariance(&theta, &weights, dim);
-        covariance.iter_mut().for_each(|c| *c *= 2.0);
-        let kernel = Cholesky::new(&covariance, dim).ok_or_else(|| {
-            let why = "such that the particles differ in every parameter: take more of them";
-            Error::setting("particles", accepted.len(), why)
-        })?;
-        let mut sum = 0.0;
-        let cumulative = weights.iter().map(|w| {
-            sum += w;
-            sum
-        });
-        Ok(Population {
-            cumulative: cumulative.collect(),
-            x: accepted.iter().flat_map(|a| a.x.iter().copied()).collect(),
-            distance: accepted.iter().map(|a| a.distance).collect(),
-            theta,
-            weights,
-            kernel,
-        })
-    }
-}
-
-/// Where the parameters of an attempt come from.
-struct Law<'a> {
-    prior: &'a Prior,
-    population: Option<&'a Population>,
-    proposals: SimulationStreams,
-    simulations: SimulationStreams,
-}
-
-impl<'a> Law<'a> {
-    fn prior(abc: &SmcAbc<'a>, streams: &Streams, generation: u64) -> Self {
-        let proposals = streams.simulations(Purpose::Parameters, generation);
-        let simulations = streams.simulations(Purpose::Simulation, generation);
-        Self { prior: abc.prior, population: None, proposals, simulations }
-    }
-
-    fn moved(
-        abc: &SmcAbc<'a>,
-        population: &'a Population,
-        streams: &Streams,
-        generation: u64,
-    ) -> Self {
-        Self { population: Some(population), ..Self::prior(abc, streams, generation) }
-    }
-
-    /// A draw inside the prior's support: what falls outside is drawn anew, without a simulation.
-    fn draw(&self, rng: &mut SimulationStream, theta: &mut [f64]) {
-        let Some(population) = self.population else { return self.prior.sample(rng, theta) };
-        let dim = theta.len();
-        loop {
-            let place: f64 = rng.random();
-            let last = population.weights.len() - 1;
-            let i = population.cumulative.partition_point(|&sum| sum < place).min(last);
-            theta.iter_mut().for_each(|z| *z = StandardNormal.sample(rng));
-            population.kernel.multiply(theta);
-            theta.iter_mut().zip(&population.theta[i * dim..]).for_each(|(to, from)| *to += from);
-            if self.prior.contains(theta) {
-                return;
-            }
-        }
-    }
-}
-
-impl Population {
-    fn generation(&self, tolerance: f64, simulations: u64, acceptance: f64) -> Generation {
-        let effective = 1.0 / self.weights.iter().map(|w| w * w).sum::<f64>();
-        let particles = self.weights.len();
-        Generation { tolerance, simulations, particles, acceptance, effective }
-    }
-
-    /// log Σ_j w_j N(θ; θ_j, Σ), up to a constant. In the coordinates L⁻¹θ the kernel is a standard normal.
-    fn log_density(&self, theta: &[f64]) -> f64 {
-        let dim = theta.len();
-        let mut offset = vec![0.0; dim];
-        let exponents = self.theta.chunks_exact(dim).map(|particle| {
-            offset.iter_mut().zip(theta).zip(particle).for_each(|((o, t), p)| *o = t - p);
-            self.kernel.solve_lower(&mut offset);
-            -0.5 * offset.iter().map(|o| o * o).sum::<f64>()
-        });
-        let exponents: Vec<f64> = exponents.collect();
-        let top = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = exponents.iter().zip(&self.weights).map(|(e, w)| w * (e - top).exp()).sum();
-        top + sum.ln()
-    }
 }
 
 impl SmcAbcResult {
@@ -423,21 +304,6 @@ impl SmcAbcResult {
         let row = |&particle: &usize| theta[particle * dim..][..dim].iter().map(|&t| t as f32);
         Ok(rows.iter().flat_map(row).collect())
     }
-}
-
-fn weighted_covariance(theta: &[f64], weights: &[f64], dim: usize) -> Vec<f64> {
-    let rows = || theta.chunks_exact(dim).zip(weights);
-    let mut mean = vec![0.0; dim];
-    rows().for_each(|(row, w)| mean.iter_mut().zip(row).for_each(|(m, t)| *m += w * t));
-    let mut covariance = vec![0.0; dim * dim];
-    for (row, w) in rows() {
-        for i in 0..dim {
-            for j in 0..dim {
-                covariance[i * dim + j] += w * (row[i] - mean[i]) * (row[j] - mean[j]);
-            }
-        }
-    }
-    covariance
 }
 
 fn median(values: &mut [f64]) -> f64 {
