@@ -31,6 +31,7 @@ pub struct AbcReport {
 /// Runs and writes the samples; without a file they go to the terminal, and there is nothing to report.
 pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
     let task = args.task();
+    problems::check_out(args.out.as_deref())?;
     let streams = Streams::new(args.run.seed);
     let abc = SmcAbc {
         prior: &task.prior,
@@ -70,7 +71,7 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
     let last = result.generations[result.generations.len() - 1];
     Ok(args.out.as_ref().map(|_| AbcReport {
         task: task.name,
-        simulations: last.simulations,
+        simulations: result.simulations,
         particles: args.particles,
         generations: result.generations.len(),
         tolerance: last.tolerance,
@@ -79,6 +80,7 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
         reason: match result.reason {
             StopReason::Budget => "the simulations were spent",
             StopReason::Acceptance => "too few simulations were accepted",
+            StopReason::Ties => "half of the particles have the same distance",
             StopReason::Tolerance => "the tolerance was reached",
             StopReason::Stopped => "it was stopped",
         },

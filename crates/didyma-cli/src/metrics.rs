@@ -1,6 +1,6 @@
 //! `didyma metrics`: how far two sets of samples are from each other.
 
-use crate::args::MetricsArgs;
+use crate::args::{MetricsArgs, RunArgs};
 use anyhow::{Context, bail};
 use didyma::Rows;
 use didyma::metrics::{c2st, median_distance, mmd2, sliced_wasserstein};
@@ -20,6 +20,7 @@ const PROJECTIONS: usize = 200;
 #[derive(Debug, Serialize)]
 pub struct MetricsReport {
     c2st: f64,
+    c2st_rows: usize,
     mmd2: f64,
     sliced_wasserstein: f64,
     /// Absent without a task.
@@ -31,8 +32,16 @@ pub struct MetricsReport {
 
 pub fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
     let task = args.task();
-    let (reference, columns) = read(&args.reference, args.index, task.as_ref())?;
-    let (samples, sample_columns) = read(&args.samples, args.index, task.as_ref())?;
+    let reference = Table::read(&args.reference, args.index)?;
+    let samples = Table::read(&args.samples, args.index)?;
+    // What is compared: the task's parameters, the reference's columns by their names, or all columns in order.
+    let names: Vec<String> = match &task {
+        Some(task) => task.prior.names().map(str::to_owned).collect(),
+        None if samples.names.is_empty() => Vec::new(),
+        None => reference.names.clone(),
+    };
+    let (reference, columns) = select(reference, &names, &args.reference)?;
+    let (samples, sample_columns) = select(samples, &names, &args.samples)?;
     if columns != sample_columns {
         bail!(
             "{} has {columns} columns and {} has {sample_columns}: give files with the same parameters, or \
@@ -44,37 +53,48 @@ pub fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
     let reference = Rows::new("reference", &reference, columns)?;
     let samples = Rows::new("samples", &samples, columns)?;
     let (threads, streams) = (args.run.threads(), Streams::new(args.run.seed));
+    let rows = reference.len().min(samples.len());
+    // First, since it can refuse a row.
+    let lmd = task.map(|task| lmd(&task, samples, &args.samples, &args.run)).transpose()?;
     Ok(MetricsReport {
-        c2st: c2st(reference, samples, threads, &streams)?,
+        // With unequal numbers a classifier could always name the larger set.
+        c2st: c2st(first(reference, rows)?, first(samples, rows)?, threads, &streams)?,
+        c2st_rows: rows,
         mmd2: mmd2(reference, samples, threads)?,
         sliced_wasserstein: sliced_wasserstein(reference, samples, PROJECTIONS, threads, &streams)?,
-        lmd: task.map(|task| lmd(&task, samples, threads, &streams)).transpose()?,
+        lmd,
         reference_rows: reference.len(),
         sample_rows: samples.len(),
         columns,
     })
 }
 
-/// The columns to compare: a task's parameters, or all.
-fn read(path: &Path, index: bool, task: Option<&Task>) -> anyhow::Result<(Vec<f32>, usize)> {
-    let table = Table::read(path, index)?;
-    let Some(task) = task else { return Ok((table.data, table.columns)) };
-    let names: Vec<&str> = task.prior.names().collect();
+/// The first rows.
+fn first(rows: Rows<'_>, count: usize) -> didyma::Result<Rows<'_>> {
+    Rows::new("samples", &rows.data()[..count * rows.columns()], rows.columns())
+}
+
+/// The columns of these names, or all if there are none.
+fn select(table: Table, names: &[String], path: &Path) -> anyhow::Result<(Vec<f32>, usize)> {
+    if names.is_empty() {
+        return Ok((table.data, table.columns));
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let data = table.select(&names).with_context(|| {
-        let (path, task) = (path.display(), task.name);
-        format!("{path} lacks a parameter of {task}: it needs the columns {}", names.join(", "))
+        format!("{} lacks a column: it needs {}", path.display(), names.join(", "))
     })?;
     Ok((data, names.len()))
 }
 
 /// log of the median distance of one simulation per sample; samples outside the prior are an error.
-fn lmd(task: &Task, samples: Rows, threads: usize, streams: &Streams) -> anyhow::Result<f64> {
+fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result<f64> {
     for (i, row) in samples.iter().enumerate() {
         let theta: Vec<f64> = row.iter().map(|&v| f64::from(v)).collect();
         task.prior
             .expect_inside(&theta)
-            .with_context(|| format!("row {} of the samples", i + 1))?;
+            .with_context(|| format!("{}, row {}", path.display(), i + 1))?;
     }
+    let (threads, streams) = (run.threads(), Streams::new(run.seed));
     let streams = streams.simulations(Purpose::Metric, 0);
     let go_on = &mut |_| ControlFlow::Continue(());
     let found = simulator::simulate(&*task.simulator, samples, &streams, 0, threads, go_on)?;
@@ -90,7 +110,16 @@ impl fmt::Display for MetricsReport {
             f,
             "{reference_rows} reference and {sample_rows} sample rows of {columns} columns"
         )?;
-        writeln!(f, "  C2ST                {c2st:.4}   0.5: cannot be told apart, 1: always")?;
+        let rows = self.c2st_rows;
+        let equal = if reference_rows == sample_rows {
+            String::new()
+        } else {
+            format!(" (first {rows} rows of each)")
+        };
+        writeln!(
+            f,
+            "  C2ST                {c2st:.4}   0.5: cannot be told apart, 1: always{equal}"
+        )?;
         writeln!(f, "  MMD^2               {mmd2:.6}   0: the same law")?;
         write!(f, "  sliced Wasserstein  {sliced_wasserstein:.5}   mean shift along a line")?;
         match self.lmd {

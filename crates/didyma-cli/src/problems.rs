@@ -108,6 +108,7 @@ impl fmt::Display for SimulateReport {
 /// Simulates and writes the rows; without a file they go to the terminal, and there is nothing to report.
 pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
     let task = args.task();
+    check_out(args.out.as_deref())?;
     let theta = parameters(&task, args)?;
     let dim = task.prior.dim();
     let rows = Rows::new("theta", &theta, dim)?;
@@ -126,6 +127,13 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
     for (theta, x) in rows.iter().zip(x.chunks_exact(task.summaries.len())) {
         data.extend_from_slice(theta);
         data.extend_from_slice(x);
+    }
+    if let (None, Some(first)) = (&args.out, failures.first()) {
+        eprintln!(
+            "note: {} simulations failed, the first because {}",
+            failures.len(),
+            first.reason
+        );
     }
     let names = task.prior.names().chain(task.summaries.iter().copied()).map(str::to_owned);
     write(Table { names: names.collect(), columns, data }, args.out.as_deref())?;
@@ -173,6 +181,7 @@ fn parameters(task: &Task, args: &SimulateArgs) -> anyhow::Result<Vec<f32>> {
 /// Writes samples of the true posterior.
 pub fn reference(args: &ReferenceArgs) -> anyhow::Result<()> {
     let task = args.task();
+    check_out(args.out.as_deref())?;
     let RunArgs { seed, .. } = args.run;
     let data = task.reference(args.count, &Streams::new(seed), args.run.threads())?;
     write(samples(&task, data), args.out.as_deref())?;
@@ -188,10 +197,26 @@ pub fn samples(task: &Task, data: Vec<f32>) -> Table {
     Table { names, columns: task.prior.dim(), data }
 }
 
+/// Refuses a file that cannot be written before any work is spent on it.
+pub fn check_out(out: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = out else { return Ok(()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() {
+        bail!("--out is {}, a folder: give a file", path.display());
+    }
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!(
+            "--out: could not write {}: the folder {} does not exist",
+            path.display(),
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
 /// Writes a table to a file, or to the terminal: CSV, or the bare numbers if its name ends in .f32.
 pub fn write(table: Table, out: Option<&Path>) -> anyhow::Result<()> {
     match out {
-        Some(path) if path.is_dir() => bail!("--out is {}, a folder: give a file", path.display()),
         Some(path) if path.extension().is_some_and(|extension| extension == "f32") => {
             let bytes: Vec<u8> = table.data.iter().flat_map(|v| v.to_le_bytes()).collect();
             Ok(write_whole(path, &bytes)?)

@@ -110,6 +110,17 @@ fn samples_are_compared() {
     assert_eq!((number(&equal["sliced_wasserstein"]), &equal["lmd"]), (0.0, &Value::Null));
     let simulated = folder.file("prior.csv");
     didyma(&["simulate", "two-moons", "-n", "1000", "--out", &simulated]);
+    // Unequal numbers of rows, and columns in another order, make no difference to what is compared.
+    let swapped: String = content
+        .lines()
+        .take(301)
+        .map(|line| line.split_once(',').map_or(String::new(), |(a, b)| format!("{b},{a}\n")))
+        .collect();
+    let few = json(&["metrics", &b, &folder.write("few.csv", &swapped)]);
+    assert!(
+        (number(&few["c2st"]) - 0.5).abs() < 0.1 && few["c2st_rows"].as_u64() == Some(300),
+        "{few}"
+    );
     // Summary columns are left aside if a task is named.
     let far = json(&["metrics", &a, &simulated, "--task", "two-moons"]);
     assert!(number(&far["c2st"]) > 0.9, "{far}");

@@ -86,8 +86,8 @@ pub type SimulationStream = Xoshiro256PlusPlus;
 /// The streams of a round's simulations, one for each index.
 ///
 /// A stream is xoshiro256++ whose 256-bit state is a bijective mix of the index under four keys, which
-/// are the first words of the ChaCha8 stream of (seed, purpose, round). Different indices thus never share a
-/// word of their state, and a stream depends on its address alone.
+/// are the first words of the ChaCha8 stream of (seed, purpose, round). Different indices thus differ in
+/// every word of their state, and a stream depends on its address alone.
 #[derive(Clone, Debug)]
 pub struct SimulationStreams {
     keys: [u64; 4],

@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a CSV file. A first line that holds anything but numbers is the header; with `index`, the first
+    /// Reads a CSV file. A first line without numbers is the header; with `index`, the first
     /// column only numbers the rows and is left out. Every row must have as many finite numbers.
     pub fn read(path: &Path, index: bool) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
@@ -91,9 +91,14 @@ fn parse(text: &str, index: bool) -> std::result::Result<Table, Problem> {
         let fields: Vec<&str> = record.iter().skip(usize::from(index)).collect();
         if table.columns == 0 {
             table.columns = fields.len();
-            if fields.iter().any(|field| field.parse::<f32>().is_err()) {
+            let names = fields.iter().filter(|field| field.parse::<f32>().is_err()).count();
+            if names == fields.len() {
                 table.names = fields.iter().map(|&field| field.to_owned()).collect();
                 continue;
+            }
+            if names > 0 {
+                let why = "names and numbers: give a header of names, or a row of numbers";
+                return Err((line, why.to_owned()));
             }
         }
         if fields.len() != table.columns {
@@ -151,6 +156,7 @@ mod tests {
             ("a,b\n", 1, "no rows"),
             ("a,b\n1,2\n1,2,3\n", 3, "3 columns where the first line has 2"),
             ("1,2\n1,NaN\n", 2, "column 2: NaN is not finite"),
+            ("3,x4\n1,2\n", 1, "names and numbers"),
             ("a,b\n1,x\n", 2, "column 2: \"x\" is no number"),
             ("a,b\n1,\n", 2, "is no number"),
         ] {

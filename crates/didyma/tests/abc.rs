@@ -154,3 +154,26 @@ fn bad_settings_and_stops_are_told() {
             && spent.generations.last().unwrap().simulations <= 20_000
     );
 }
+
+/// A summary that never varies does not spoil the adjustment, and shapes are checked.
+#[test]
+fn a_constant_summary_is_no_obstacle() {
+    use didyma::simulator::from_fn;
+    let task = Task::named("two-moons").unwrap();
+    let simulator = from_fn(2, 3, |theta, rng, x| {
+        didyma::tasks::two_moons(theta, rng, &mut x[..2]);
+        x[2] = 7.0;
+    });
+    let (observation, scale) = ([0.0, 0.0, 7.0], [1.0; 3]);
+    let abc = SmcAbc {
+        simulator: &simulator,
+        observation: &observation,
+        scale: &scale,
+        ..abc(&task, 500, 50_000)
+    };
+    let theta = sample(&abc, &run(&abc), true);
+    assert!(theta.iter().all(|t| t.is_finite()));
+    let short = SmcAbc { scale: &scale[..2], ..abc };
+    let text = short.run(&STREAMS, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(text.contains("scale has 2 numbers"), "{text}");
+}

@@ -275,7 +275,7 @@ fn exact_samplers_agree_with_simulators_and_densities() {
     }
 }
 
-/// Densities that are called normalised integrate to 1: the mean of p/r over draws of a wide r.
+/// Densities that are called normalised integrate to 1, over a grid of midpoints.
 #[test]
 fn normalised_densities_integrate_to_one() {
     for (name, half) in [("two-moons", [0.4, 0.4]), ("gaussian-mixture", [5.0, 5.0])] {

@@ -86,7 +86,7 @@ pub struct ReferenceArgs {
     #[arg(value_parser = count, allow_negative_numbers = true)]
     pub count: usize,
 
-    /// CSV file to write [default: to the terminal].
+    /// CSV file to write, or bare little-endian numbers if it ends in .f32 [default: to the terminal].
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -128,7 +128,7 @@ pub struct AbcArgs {
     #[arg(value_parser = count, allow_negative_numbers = true)]
     pub count: usize,
 
-    /// CSV file to write [default: to the terminal].
+    /// CSV file to write, or bare little-endian numbers if it ends in .f32 [default: to the terminal].
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -194,7 +194,7 @@ impl MetricsArgs {
 /// Rows that fit into a machine's memory.
 fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(count) if (1..=1_000_000_000).contains(&count) => Ok(count),
-        _ => Err("give a whole number between 1 and 1000000000".to_owned()),
+        Ok(count) if (1..=10_000_000).contains(&count) => Ok(count),
+        _ => Err("give a whole number between 1 and 10000000".to_owned()),
     }
 }

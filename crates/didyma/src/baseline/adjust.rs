@@ -50,6 +50,8 @@ fn fit(design: &[Vec<f64>], theta: &[f64], weights: &[f64], dim: usize) -> Optio
             right.iter_mut().enumerate().for_each(|(k, r)| r[a] += w * row[a] * theta[i * dim + k]);
         }
     }
+    // A summary that is the same for all particles says nothing: a trace of a ridge gives it no slope.
+    (1..columns).for_each(|a| normal[a * columns + a] += 1e-9 * normal[0]);
     let cholesky = Cholesky::new(&normal, columns)?;
     right.iter_mut().for_each(|r| cholesky.solve(r));
     Some(right)

@@ -57,8 +57,10 @@ pub struct SmcAbcResult {
     pub distance: Vec<f64>,
     /// Their weights, which sum to 1.
     pub weights: Vec<f64>,
-    /// All generations.
+    /// All generations that were finished.
     pub generations: Vec<Generation>,
+    /// Simulations in all, those of a generation given up included.
+    pub simulations: u64,
     /// Why it ended.
     pub reason: StopReason,
 }
@@ -85,6 +87,8 @@ pub enum StopReason {
     Budget,
     /// Too few simulations were accepted.
     Acceptance,
+    /// Half of the particles have the same distance: no smaller tolerance halves them.
+    Ties,
     /// The tolerance asked for is reached.
     Tolerance,
     /// The observer asked for it.
@@ -105,7 +109,12 @@ impl SmcAbc<'_> {
             0..5 * self.particles,
             f64::INFINITY,
         );
-        spent += pilot.len() as u64;
+        spent += 5 * self.particles as u64;
+        if pilot.len() < 2 * self.particles {
+            let failed =
+                format!("such that at least two in five succeed: {} of {spent} did", pilot.len());
+            return Err(Error::setting("simulator", "failing", failed));
+        }
         let mut distances: Vec<f64> = pilot.iter().map(|a| a.distance).collect();
         let mut tolerance = median(&mut distances);
         let kept = pilot.into_iter().filter(|a| a.distance <= tolerance).take(self.particles);
@@ -124,6 +133,9 @@ impl SmcAbc<'_> {
                 break StopReason::Tolerance;
             }
             let next = median(&mut population.distance.clone()).max(self.tolerance);
+            if next >= tolerance {
+                break StopReason::Ties;
+            }
             let law = Law::moved(self.prior, &population, streams, generations.len() as u64);
             match self.generation(&law, next, &mut spent, observe) {
                 Ok(accepted) => {
@@ -137,7 +149,7 @@ impl SmcAbc<'_> {
             }
         };
         let Population { theta, x, distance, weights, .. } = population;
-        Ok(SmcAbcResult { theta, x, distance, weights, generations, reason })
+        Ok(SmcAbcResult { theta, x, distance, weights, generations, simulations: spent, reason })
     }
 
     /// Plain rejection instead: simulates at draws of the prior (inside the support, if it is known) until the
@@ -175,14 +187,28 @@ impl SmcAbc<'_> {
         };
         let Population { theta, x, distance, weights, .. } = Population::new(self, nearest, None)?;
         now.effective = weights.len() as f64;
-        Ok(SmcAbcResult { theta, x, distance, weights, generations: vec![now], reason })
+        let generations = vec![now];
+        Ok(SmcAbcResult { theta, x, distance, weights, generations, simulations: spent, reason })
     }
 
     fn check(&self) -> Result<()> {
-        let dim = self.prior.dim();
-        let least = 10 * (dim + self.simulator.x_dim());
-        if !(least..=1_000_000).contains(&self.particles) {
-            let why = format!("between {least} (ten for each parameter and summary) and 1000000");
+        let (dim, x_dim) = (self.prior.dim(), self.simulator.x_dim());
+        for (name, found, expected) in [
+            ("prior", dim, self.simulator.theta_dim()),
+            ("observation", self.observation.len(), x_dim),
+            ("scale", self.scale.len(), x_dim),
+        ] {
+            if found != expected {
+                let (unit, why) = ("numbers", "those of the simulator");
+                return Err(Error::Shape { name, unit, found, expected, why });
+            }
+        }
+        if let Some(scale) = self.scale.iter().find(|s| !(**s > 0.0 && s.is_finite())) {
+            return Err(Error::setting("scale", scale, "above 0 for every summary"));
+        }
+        let least = 10 * (dim + x_dim);
+        if !(least..=100_000).contains(&self.particles) {
+            let why = format!("between {least} (ten for each parameter and summary) and 100000");
             return Err(Error::setting("particles", self.particles, why));
         }
         if self.simulations < 6 * self.particles as u64 {

@@ -16,6 +16,8 @@ const E_K: f64 = -107.0;
 const V_START: f64 = -70.0;
 /// 5·10⁻⁴ μA into a soma of 70 μm, in μA/cm²: π (70·10⁻⁴ cm)² of membrane.
 const CURRENT: f64 = 5e-4 / (std::f64::consts::PI * 70e-4 * 70e-4);
+/// Samples in which a peak does not count after another: 0.5 ms.
+const DEAD_TIME: usize = 50;
 /// Samples with current: 10 ms to 110 ms.
 const ON: std::ops::Range<usize> = 1000..11_000;
 
@@ -137,7 +139,7 @@ fn ratio(z: f64, exp_z: f64) -> f64 {
     if z.abs() < 1e-4 { 1.0 - 0.5 * z } else { z / (exp_z - 1.0) }
 }
 
-/// e⁻ᶻ for z ≥ 0: the rates of this model times dt stay below 1, where nine terms of the series of e^(−z/4) are
+/// e⁻ᶻ for z ≥ 0: the rates of this model times dt stay below 1, where ten terms of the series of e^(−z/4) are
 /// right to 3·10⁻¹³ and cost a fraction of the general function. Pairs of terms are added up independently of
 /// each other, since the next step waits for the result.
 fn decay(z: f64) -> f64 {
@@ -207,13 +209,12 @@ fn spike_times(v: &[f64]) -> Vec<f64> {
     let falls = |i: usize| i + 1 < v.len() && above(i + 1) < above(i);
     let value = |i: usize| if falls(i) { -10.0 } else { above(i) };
     let peaks = (ON.start + 1..ON.end).filter(|&i| value(i + 1) < value(i));
-    let (mut last, mut times) = (f64::NEG_INFINITY, Vec::new());
+    let (mut last, mut times) = (None, Vec::new());
     for peak in peaks {
-        let time = peak as f64 * DT;
-        if time - last > 0.5 {
-            times.push(time);
+        if last.is_none_or(|last| peak - last > DEAD_TIME) {
+            times.push(peak as f64 * DT);
         }
-        last = time;
+        last = Some(peak);
     }
     times
 }

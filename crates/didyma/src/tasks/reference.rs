@@ -35,7 +35,8 @@ impl Task {
             }
             (Reference::Stored(bytes), _) => self.stored(count, bytes),
             _ => {
-                let why = "a task whose posterior is known: this one has no reference";
+                let why =
+                    "a task whose posterior is known: this one has no reference; try didyma abc";
                 Err(Error::setting("task", self.name, why))
             }
         }

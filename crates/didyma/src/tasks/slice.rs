@@ -6,6 +6,8 @@ use rand::RngExt;
 
 /// Prior draws among which a chain finds its start.
 const CANDIDATES: usize = 4000;
+/// Steps out of a slice at most, in each direction.
+const MOST_STEPS: usize = 1000;
 /// Sweeps before the first draw, and between draws.
 const BURN_IN: usize = 200;
 const THIN: usize = 15;
@@ -66,15 +68,21 @@ impl<F: Fn(&[f64]) -> f64> Chain<F> {
             (self.log_density)(&self.theta) + rng.random::<f64>().max(f64::MIN_POSITIVE).ln();
         let mut low = before - width * rng.random::<f64>();
         let mut high = low + width;
-        while self.at(i, low) > height {
+        for _ in 0..MOST_STEPS {
+            if self.at(i, low) <= height {
+                break;
+            }
             low -= width;
         }
-        while self.at(i, high) > height {
+        for _ in 0..MOST_STEPS {
+            if self.at(i, high) <= height {
+                break;
+            }
             high += width;
         }
         loop {
             let value = low + (high - low) * rng.random::<f64>();
-            if self.at(i, value) > height {
+            if self.at(i, value) > height || high - low < 1e-12 * width {
                 return;
             }
             if value < before {
