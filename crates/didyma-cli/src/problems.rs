@@ -36,6 +36,7 @@ struct TaskLine {
 #[derive(Debug, Serialize)]
 struct ParameterLine {
     name: String,
+    label: &'static str,
     prior: String,
 }
 
@@ -46,7 +47,12 @@ pub fn tasks() -> TaskList {
             name: task.name,
             about: task.about,
             parameters: parameters
-                .map(|p| ParameterLine { name: p.name.clone(), prior: p.marginal.to_string() })
+                .zip(task.labels)
+                .map(|(p, label)| ParameterLine {
+                    name: p.name.clone(),
+                    label,
+                    prior: p.marginal.to_string(),
+                })
                 .collect(),
             summaries: task.summaries,
             observation: task.observation,

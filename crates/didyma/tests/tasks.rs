@@ -67,6 +67,7 @@ fn every_task_is_complete() {
             (c, c, c),
             "{name}"
         );
+        assert_eq!(task.labels.len(), d, "{name}");
         assert!(task.prior.contains(&task.truth) && task.scale.iter().all(|&s| s > 0.0), "{name}");
         let (_, x) = run(&task, None, 200);
         assert!(x.iter().all(|v| v.is_finite()), "{name}");
@@ -94,6 +95,14 @@ fn two_moons_has_its_closed_form_moments() {
     near(mean(|a, b| 0.5 * (b - a) * (b - a)), 0.005050, error(2e-5));
     near(mean(|a, b| f64::from(a + b > 0.0)), 0.5, error(0.25));
     near(mean(|a, b| (a + b).abs() / 2f64.sqrt()), 0.25 + 0.2 / std::f64::consts::PI, error(0.001));
+    // Given z₀ > 0: mean, variance and covariance.
+    let above = |of: fn(f64, f64) -> f64| {
+        let upper = pairs().filter(|(a, b)| a + b > 0.0);
+        upper.map(|(a, b)| of(a, b)).sum::<f64>() / (0.5 * n as f64)
+    };
+    near(above(|a, _| a), 0.221793, 1.5 * error(0.05));
+    near(above(|a, _| (a - 0.221793).powi(2)), 0.003024, 1.5 * error(2e-5));
+    near(above(|a, b| (a - 0.221793) * (b - 0.221793)), -0.002026, 1.5 * error(2e-5));
     let mut upper: Vec<f64> = pairs().filter(|(a, b)| a + b > 0.0).map(|(a, _)| a).collect();
     upper.sort_by(f64::total_cmp);
     for (p, quantile) in
@@ -357,5 +366,31 @@ fn the_chain_of_slcp_agrees_with_its_simulator() {
         let chi: f64 = counts.iter().map(|&c| (f64::from(c) - 100.0).powi(2) / 100.0).sum();
         // χ² with 3 degrees of freedom exceeds 20 with probability 1.7e-4.
         assert!(chi < 20.0, "parameter {k}: {counts:?}");
+    }
+}
+
+/// Scores of an estimator that knows nothing but the prior, and of one that knows the truth.
+#[test]
+fn scores_of_prior_and_truth_are_known() {
+    for (name, expected) in [("two-moons", 1.3863), ("lotka-volterra", 7.7836), ("mg1", 3.5066)] {
+        let task = task(name);
+        let found = -task.prior.log_density(&task.truth);
+        assert!((found - expected).abs() < 5e-5, "{name}: {found}");
+    }
+    // Medians of n distances: a standard error of about 1.25 sd/√n of the log-distance near the median. It is 0.4
+    // to 0.5 at the truth and 1 to 1.3 under the prior; four of them, for two programs.
+    for (name, n, at_truth, at_prior) in
+        [("lotka-volterra", 10_000, 1.240, 4.605), ("mg1", 40_000, 0.997, 2.990)]
+    {
+        let task = task(name);
+        let lmd = |theta: Option<&[f64]>| {
+            let (_, x) = run(&task, theta, n);
+            let x = Rows::new("x", &x, task.scale.len()).unwrap();
+            median_distance(x, &task.observation, &task.scale).unwrap().ln()
+        };
+        let error = |sd: f64| 4.0 * 1.25 * sd * (1.0 / n as f64 + 1.0 / 2000.0).sqrt();
+        let (truth, prior) = (lmd(Some(&task.truth)), lmd(None));
+        assert!((truth - at_truth).abs() < error(0.5), "{name}: {truth}");
+        assert!((prior - at_prior).abs() < error(1.3), "{name}: {prior}");
     }
 }

@@ -35,6 +35,7 @@ pub(super) fn task() -> Result<Task> {
         truth: vec![50.0, 5.0, 0.1, 0.07, 600.0, 60.0, 0.1, 70.0],
         // Standard deviations under the prior: at the truth the spike count does not vary at all.
         scale: vec![7.656, 14.15, 7.919, 15.52, 358.5, 4.100, 19.10],
+        labels: vec!["g_Na", "g_K", "g_l", "g_M", "τ_max", "−V_T", "σ", "−E_l"],
         summaries: vec![
             "spikes",
             "rest_mean",

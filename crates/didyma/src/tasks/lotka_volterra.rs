@@ -39,6 +39,7 @@ pub(super) fn task() -> Result<Task> {
         observation: vec![4.6431, 4.0170, 7.1992, 6.6024, 0.9765, 0.9237, 0.9712, 0.9078, 0.047567],
         truth: vec![0.01f64.ln(), 0.5f64.ln(), 0.0, 0.01f64.ln()],
         scale: vec![0.3294, 0.5483, 0.6285, 0.9639, 0.0091, 0.0222, 0.0107, 0.0224, 0.1823],
+        labels: vec!["log c₁", "log c₂", "log c₃", "log c₄"],
         summaries: vec![
             "log_mean_x",
             "log_mean_y",

@@ -27,6 +27,7 @@ pub(super) fn task() -> Result<Task> {
         observation: OBSERVATION.to_vec(),
         truth: vec![1.0, 4.0, 0.2],
         scale: vec![0.1049, 0.1336, 0.1006, 0.1893, 0.2918],
+        labels: vec!["θ₁", "θ₂", "θ₃"],
         summaries: vec!["log_min", "log_q25", "log_median", "log_q75", "log_max"],
         // No time between departures is shorter than the shortest service.
         support: Some(prior([OBSERVATION[0].exp(), 10.0, 1.0 / 3.0])?),

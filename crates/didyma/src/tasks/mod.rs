@@ -75,6 +75,8 @@ pub struct Task {
     pub truth: Vec<f64>,
     /// s, the scale of each summary in distances.
     pub scale: Vec<f64>,
+    /// What the parameters are called in figures.
+    pub labels: Vec<&'static str>,
     /// Names of the summaries.
     pub summaries: Vec<&'static str>,
     /// A prior that is the same but for regions where the posterior is 0 for sure, if there are any.

@@ -31,6 +31,7 @@ pub(super) fn task() -> Result<Task> {
         truth: vec![0.42, 0.12],
         // Standard deviations at the truth, or 1 where hardly anybody is infected.
         scale: vec![1.0, 1.0, 5.0, 15.1, 9.2, 4.0, 1.6, 1.0, 1.0, 1.0],
+        labels: vec!["β", "γ"],
         summaries: vec![
             "day0", "day17", "day34", "day51", "day68", "day85", "day102", "day119", "day136",
             "day153",

@@ -26,6 +26,7 @@ pub(super) fn task() -> Result<Task> {
         truth: vec![0.7, -2.9, -1.0, -0.9, 0.6],
         // Standard deviations at the truth, θ₃² and θ₄².
         scale: [1.0, 0.81].repeat(POINTS),
+        labels: vec!["θ₁", "θ₂", "θ₃", "θ₄", "θ₅"],
         summaries: vec!["x11", "x12", "x21", "x22", "x31", "x32", "x41", "x42"],
         support: None,
         reference: Reference::Chain { flips: &[2, 3] },

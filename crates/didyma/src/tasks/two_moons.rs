@@ -25,6 +25,7 @@ pub(super) fn task() -> Result<Task> {
         observation: vec![0.0, 0.0],
         truth: vec![0.2475, 0.2475],
         scale: vec![1.0, 1.0],
+        labels: vec!["θ₁", "θ₂"],
         summaries: vec!["x1", "x2"],
         support: None,
         reference: Reference::Exact(sample),
