@@ -51,8 +51,10 @@ fn fit(design: &[Vec<f64>], theta: &[f64], weights: &[f64], dim: usize) -> Optio
         }
     }
     // A summary that is the same for all particles says nothing: a trace of a ridge gives it no slope.
-    (1..columns).for_each(|a| normal[a * columns + a] += 1e-9 * normal[0]);
-    let cholesky = Cholesky::new(&normal, columns)?;
+    let cholesky = Cholesky::new(&normal, columns).or_else(|| {
+        (1..columns).for_each(|a| normal[a * columns + a] += 1e-9 * normal[0]);
+        Cholesky::new(&normal, columns)
+    })?;
     right.iter_mut().for_each(|r| cholesky.solve(r));
     Some(right)
 }
