@@ -4,6 +4,7 @@ use crate::args::LevelsArgs;
 use anyhow::{Context, anyhow};
 use didyma::diagnostics::{LevelReport, LevelStudy};
 use didyma::estimator::Named;
+use didyma::files::write_whole;
 use didyma::report::level_plot;
 use didyma::rng::Streams;
 use serde::Serialize;
@@ -48,7 +49,7 @@ impl ToyLevels {
     pub fn plot(&self, args: &LevelsArgs) -> anyhow::Result<()> {
         let Some(path) = &args.plot else { return Ok(()) };
         let svg = level_plot(&self.report, &self.title()).map_err(|error| anyhow!("{error}"))?;
-        std::fs::write(path, svg).with_context(|| {
+        write_whole(path, svg.as_bytes()).with_context(|| {
             format!("could not write the plot {}: choose a folder that exists", path.display())
         })
     }

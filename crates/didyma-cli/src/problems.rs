@@ -5,7 +5,6 @@ use crate::{print, progress};
 use anyhow::{Context, bail};
 use didyma::Rows;
 use didyma::files::write_whole;
-use didyma::parallel;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulations};
 use didyma::table::Table;
@@ -161,11 +160,7 @@ fn parameters(task: &Task, args: &SimulateArgs) -> anyhow::Result<Vec<f32>> {
     let fixed = match args.theta.as_str() {
         "prior" => {
             let streams = Streams::new(args.run.seed).simulations(Purpose::Parameters, 0);
-            return Ok(parallel::rows(args.count, args.run.threads(), |row, to| {
-                let mut theta = vec![0.0; task.prior.dim()];
-                task.prior.sample(&mut streams.stream(row as u64), &mut theta);
-                to.extend(theta.iter().map(|&t| t as f32));
-            }));
+            return Ok(task.prior.sample_rows(args.count, &streams, args.run.threads()));
         }
         "truth" => task.truth.clone(),
         text => text

@@ -1,6 +1,8 @@
 //! Priors: named parameters with independent marginals, and a bijection of their support to R^D.
 
 use crate::error::{Error, Result};
+use crate::parallel;
+use crate::rng::SimulationStreams;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
 use std::fmt;
@@ -255,6 +257,20 @@ impl Prior {
         for (to, parameter) in theta.iter_mut().zip(&self.parameters) {
             *to = parameter.marginal.sample(rng);
         }
+    }
+
+    /// `count` draws, row after row; row i comes from the stream of index i, whatever the number of threads.
+    pub fn sample_rows(
+        &self,
+        count: usize,
+        streams: &SimulationStreams,
+        threads: usize,
+    ) -> Vec<f32> {
+        parallel::rows(count, threads, |row, to| {
+            let mut theta = vec![0.0; self.dim()];
+            self.sample(&mut streams.stream(row as u64), &mut theta);
+            to.extend(theta.iter().map(|&t| t as f32));
+        })
     }
 
     /// Maps θ inside the support to z in R^D; returns log |dθ/dz|.

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod columns;
+
+use columns::moments;
 use didyma::baseline::{SmcAbc, SmcAbcResult, StopReason};
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
@@ -31,14 +34,6 @@ fn run(abc: &SmcAbc) -> SmcAbcResult {
 fn sample(abc: &SmcAbc, result: &SmcAbcResult, adjust: bool) -> Vec<f32> {
     let mut rng = STREAMS.simulations(Purpose::Posterior, 0).stream(0);
     result.sample(abc, 4000, adjust, &mut rng).unwrap()
-}
-
-fn moments(rows: &[f32], columns: usize) -> (Vec<f64>, Vec<f64>) {
-    let n = (rows.len() / columns) as f64;
-    let column = |k: usize| rows.iter().skip(k).step_by(columns).map(|&v| f64::from(v));
-    let mean: Vec<f64> = (0..columns).map(|k| column(k).sum::<f64>() / n).collect();
-    let sd = |k: usize| (column(k).map(|v| (v - mean[k]).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
-    (mean.clone(), (0..columns).map(sd).collect())
 }
 
 /// Two Moons' posterior is known: the tolerance falls, weights sum to 1, and moments tend to the exact ones.

@@ -108,17 +108,6 @@ fn bad_priors_are_refused() {
     assert!(prior().expect_inside(&[0.0]).is_err());
 }
 
-fn theta(task: &Task, count: usize) -> Vec<f32> {
-    let streams = STREAMS.simulations(Purpose::Parameters, 1);
-    let mut row = vec![0.0; task.prior.dim()];
-    let mut all = Vec::new();
-    for i in 0..count {
-        task.prior.sample(&mut streams.stream(i as u64), &mut row);
-        all.extend(row.iter().map(|&t| t as f32));
-    }
-    all
-}
-
 #[test]
 fn rows_are_the_same_for_any_number_of_threads_and_any_cut() {
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
@@ -126,7 +115,7 @@ fn rows_are_the_same_for_any_number_of_threads_and_any_cut() {
     for name in Task::NAMES {
         let task = Task::named(name).unwrap();
         let (count, dim) = (if name == "hodgkin-huxley" { 24 } else { 600 }, task.prior.dim());
-        let theta = theta(&task, count);
+        let theta = task.prior.sample_rows(count, &STREAMS.simulations(Purpose::Parameters, 1), 2);
         let rows = |part: std::ops::Range<usize>| {
             Rows::new("theta", &theta[part.start * dim..part.end * dim], dim).unwrap()
         };

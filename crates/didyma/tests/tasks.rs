@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod columns;
+
+use columns::moments;
 use didyma::Rows;
 use didyma::metrics::{median_distance, nlog};
 use didyma::rng::{Purpose, Streams};
@@ -20,32 +23,16 @@ fn task(name: &str) -> Task {
 
 /// x of `count` simulations, at θ or at draws of the prior.
 fn run(task: &Task, theta: Option<&[f64]>, count: usize) -> (Vec<f32>, Vec<f32>) {
-    let streams = STREAMS.simulations(Purpose::Parameters, 0);
-    let mut row = vec![0.0; task.prior.dim()];
-    let mut all = Vec::new();
-    for i in 0..count {
-        match theta {
-            Some(theta) => row.copy_from_slice(theta),
-            None => task.prior.sample(&mut streams.stream(i as u64), &mut row),
-        }
-        all.extend(row.iter().map(|&t| t as f32));
-    }
-    let rows = Rows::new("theta", &all, row.len()).unwrap();
+    let all = match theta {
+        Some(theta) => theta.iter().map(|&t| t as f32).collect::<Vec<_>>().repeat(count),
+        None => task.prior.sample_rows(count, &STREAMS.simulations(Purpose::Parameters, 0), 2),
+    };
+    let rows = Rows::new("theta", &all, task.prior.dim()).unwrap();
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
     let go_on = &mut |_| ControlFlow::Continue(());
     let found = simulate(&*task.simulator, rows, &streams, 0, 2, go_on).unwrap();
     assert!(found.failures.is_empty() && found.done == count);
     (all, found.x)
-}
-
-/// Mean and standard deviation (n − 1) of each column.
-fn moments(rows: &[f32], columns: usize) -> (Vec<f64>, Vec<f64>) {
-    let n = (rows.len() / columns) as f64;
-    let column = |k: usize| rows.iter().skip(k).step_by(columns).map(|&v| f64::from(v));
-    let mean: Vec<f64> = (0..columns).map(|k| column(k).sum::<f64>() / n).collect();
-    let sd = |k: usize| (column(k).map(|v| (v - mean[k]).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
-    let sd = (0..columns).map(sd).collect();
-    (mean, sd)
 }
 
 fn close(what: &str, found: &[f64], expected: &[f64], tolerance: impl Fn(usize) -> f64) {

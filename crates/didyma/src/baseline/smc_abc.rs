@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::prior::Prior;
 use crate::rng::{SimulationStream, Streams};
-use crate::simulator::Simulator;
+use crate::simulator::{Simulator, simulate_once};
 use rand::RngExt;
 use std::ops::ControlFlow;
 
@@ -185,10 +185,16 @@ impl SmcAbc<'_> {
                 break StopReason::Stopped;
             }
         };
-        let Population { theta, x, distance, weights, .. } = Population::new(self, nearest, None)?;
-        now.effective = weights.len() as f64;
-        let generations = vec![now];
-        Ok(SmcAbcResult { theta, x, distance, weights, generations, simulations: spent, reason })
+        now.effective = nearest.len() as f64;
+        Ok(SmcAbcResult {
+            theta: nearest.iter().flat_map(|a| a.theta.iter().copied()).collect(),
+            x: nearest.iter().flat_map(|a| a.x.iter().copied()).collect(),
+            distance: nearest.iter().map(|a| a.distance).collect(),
+            weights: vec![1.0 / now.effective; nearest.len()],
+            generations: vec![now],
+            simulations: spent,
+            reason,
+        })
     }
 
     fn check(&self) -> Result<()> {
@@ -277,7 +283,8 @@ impl SmcAbc<'_> {
         let mut theta = vec![0.0; self.prior.dim()];
         let mut x = vec![0.0; self.simulator.x_dim()];
         law.draw(&mut law.proposals.stream(number), &mut theta);
-        self.simulator.simulate(&theta, &mut law.simulations.stream(number), &mut x).ok()?;
+        let mut rng = law.simulations.stream(number);
+        simulate_once(self.simulator, &theta, &mut rng, &mut x).ok()?;
         let distance = self.distance(&x);
         (distance <= tolerance).then_some(Accepted { theta, x, distance })
     }

@@ -54,7 +54,7 @@ pub struct Plan {
     groups: Vec<Group>,
     atoms: Vec<u32>,
     terms: Vec<Term>,
-    /// One for each atom, or none at all if every one is 0.
+    /// One for each atom up to the last group that has any; beyond it every one is 0.
     log_weights: Vec<f64>,
 }
 
@@ -76,9 +76,6 @@ impl Plan {
         let first = self.atoms.len();
         self.atoms.extend(atoms);
         assert!(self.atoms.len() > first, "a group has atoms");
-        if !self.log_weights.is_empty() {
-            self.log_weights.resize(self.atoms.len(), 0.0);
-        }
         let atoms = first..self.atoms.len();
         let terms = self.terms.len()..self.terms.len();
         self.groups.push(Group { context, own: 0.0, shared: false, atoms, terms });

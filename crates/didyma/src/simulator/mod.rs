@@ -2,6 +2,7 @@
 
 mod run;
 
+pub(crate) use run::simulate_once;
 pub use run::{Failure, Progress, Simulations, simulate};
 
 use crate::rng::SimulationStream;

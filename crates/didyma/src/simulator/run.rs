@@ -2,7 +2,7 @@
 
 use super::{SimulationFailed, Simulator};
 use crate::error::{Error, Result};
-use crate::rng::SimulationStreams;
+use crate::rng::{SimulationStream, SimulationStreams};
 use crate::rows::Rows;
 use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -141,7 +141,8 @@ impl Worker<'_> {
         let (mut theta, mut x) = (vec![0.0; self.theta.columns()], vec![0.0; x_dim]);
         for row in rows {
             theta.iter_mut().zip(self.theta.row(row)).for_each(|(to, &from)| *to = f64::from(from));
-            match self.once(row, &theta, &mut x) {
+            let mut rng = self.streams.stream(self.first + row as u64);
+            match simulate_once(self.simulator, &theta, &mut rng, &mut x) {
                 Ok(()) => piece.x.extend(x.iter().map(|&v| v as f32)),
                 Err(SimulationFailed(reason)) => {
                     piece.x.resize(piece.x.len() + x_dim, f32::NAN);
@@ -151,26 +152,25 @@ impl Worker<'_> {
         }
         piece
     }
+}
 
-    /// One simulation; a panic in it is a failure like any other.
-    fn once(
-        &self,
-        row: usize,
-        theta: &[f64],
-        x: &mut [f64],
-    ) -> std::result::Result<(), SimulationFailed> {
-        let mut rng = self.streams.stream(self.first + row as u64);
-        let simulate = || self.simulator.simulate(theta, &mut rng, x);
-        catch_unwind(AssertUnwindSafe(simulate)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            let text = text.unwrap_or_else(|| "no message".to_owned());
-            Err(SimulationFailed(format!("the simulator panicked: {text}")))
-        })?;
-        // What is stored is f32: a number beyond its range is as useless as an infinite one.
-        match x.iter().position(|&v| !(v as f32).is_finite()) {
-            None => Ok(()),
-            Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, x[i]))),
-        }
+/// One simulation; a panic in it, or a summary that is not finite, is a failure like any other.
+pub(crate) fn simulate_once(
+    simulator: &dyn Simulator,
+    theta: &[f64],
+    rng: &mut SimulationStream,
+    x: &mut [f64],
+) -> std::result::Result<(), SimulationFailed> {
+    let simulate = || simulator.simulate(theta, rng, x);
+    catch_unwind(AssertUnwindSafe(simulate)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let text = text.unwrap_or_else(|| "no message".to_owned());
+        Err(SimulationFailed(format!("the simulator panicked: {text}")))
+    })?;
+    // What is stored is f32: a number beyond its range is as useless as an infinite one.
+    match x.iter().position(|&v| !(v as f32).is_finite()) {
+        None => Ok(()),
+        Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, x[i]))),
     }
 }

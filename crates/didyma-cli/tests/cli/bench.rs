@@ -1,15 +1,7 @@
-//! The command line as a user meets it: output, help, and what happens to bad input.
+//! `didyma bench step`, help, and the environment.
 
-use std::process::{Command, Output};
-
-fn didyma(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_didyma"));
-    command.args(args).env_remove("DIDYMA_KERNELS").output().expect("the binary was built")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
-}
+use super::{didyma, refused, text};
+use std::process::Command;
 
 #[test]
 fn json_has_every_key_and_consistent_numbers() {
@@ -75,11 +67,7 @@ fn bad_arguments_name_themselves_and_what_is_allowed() {
         (&["bench", "stepp"], &["stepp", "step"]),
         (&["infr"], &["infr"]),
     ] {
-        let output = didyma(args);
-        let message = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-        assert!(parts.iter().all(|part| message.contains(part)), "{args:?}: {message}");
-        assert!(!message.contains("panicked"), "{message}");
+        refused(args, parts);
     }
 }
 

@@ -1,26 +1,8 @@
-//! `didyma tasks`, `simulate`, `reference`, `abc` and `metrics` as a user meets them.
+//! `didyma tasks`, `simulate`, `reference`, `abc` and `metrics`.
 
+use super::{didyma, json, number, refused, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn didyma(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_didyma")).args(args).output().expect("the binary was built")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = didyma(&[args, &["--json"]].concat());
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
-}
 
 /// A folder that goes when the test ends.
 struct Folder(PathBuf);
@@ -204,11 +186,7 @@ fn bad_input_is_refused_with_file_line_and_remedy() {
         (&["abc", "mg1", "--simulations", "100000", "--particles", "3"], &["particles is 3"]),
         (&["abc", "mg1", "--simulations", "100000", "--tolerance", "-1"], &["tolerance is -1"]),
     ] {
-        let output = didyma(args);
-        let message = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-        assert!(parts.iter().all(|part| message.contains(part)), "{args:?}: {message}");
-        assert!(!message.contains("panicked"), "{message}");
+        refused(args, parts);
     }
     assert!(!Path::new(&nowhere).exists());
 }

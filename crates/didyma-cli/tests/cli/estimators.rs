@@ -1,25 +1,6 @@
-//! `didyma alpha` and `didyma levels` as a user meets them.
+//! `didyma alpha` and `didyma levels`.
 
-use serde_json::Value;
-use std::process::{Command, Output};
-
-fn didyma(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_didyma")).args(args).output().expect("the binary was built")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = didyma(&[args, &["--json"]].concat());
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
-}
+use super::{didyma, json, number, refused, text};
 
 #[test]
 fn alpha_gives_the_papers_values_and_the_recipes() {
@@ -115,11 +96,7 @@ fn bad_arguments_are_refused_with_the_remedy() {
             &["no/such/folder/plot.svg", "could not write"],
         ),
     ] {
-        let output = didyma(args);
-        let message = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-        assert!(parts.iter().all(|part| message.contains(part)), "{args:?}: {message}");
-        assert!(!message.contains("panicked"), "{message}");
+        refused(args, parts);
     }
 }
 
