@@ -20,6 +20,49 @@ pub enum Error {
         /// What is allowed.
         expected: Cow<'static, str>,
     },
+    /// A setting that does not exist.
+    #[error("there is no setting {key}: `didyma settings` lists them all")]
+    UnknownSetting {
+        /// What was asked for.
+        key: String,
+    },
+    /// A setting with a value of the wrong kind.
+    #[error("{key} cannot be {value}: {problem}")]
+    BadSetting {
+        /// Its name.
+        key: String,
+        /// What was given.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A posterior that is nearly all outside the prior's support.
+    #[error(
+        "only {accepted} of {drawn} draws lie inside the prior, and sampling gives up at fewer than one in 200: use \
+         unbounded coordinates (--profile default, or --set coordinates.space=unbounded), where none can lie outside"
+    )]
+    Leakage {
+        /// Draws of the flow.
+        drawn: usize,
+        /// Draws inside the support.
+        accepted: usize,
+    },
+    /// A round in which too few simulations succeeded.
+    #[error(
+        "only {succeeded} of the {simulations} simulations of round {round} succeeded, too few to train on{}: \
+         repair the simulator, narrow the prior, or simulate more",
+        .reason.as_ref().map_or(String::new(), |reason| format!(" (the first failure: {reason})"))
+    )]
+    FewSimulations {
+        /// The round.
+        round: u32,
+        /// Its simulations.
+        simulations: usize,
+        /// Those that gave finite summaries.
+        succeeded: usize,
+        /// Why the first one failed.
+        reason: Option<String>,
+    },
     /// A pool with fewer rows than an estimator needs.
     #[error(
         "the largest block (level {level}) needs {block} different inner samples, but the pool can give \

@@ -53,6 +53,8 @@
 
 pub mod baseline;
 mod cholesky;
+pub mod config;
+pub mod coordinates;
 pub mod dataset;
 pub mod diagnostics;
 mod dual;
@@ -60,13 +62,18 @@ pub mod error;
 pub mod estimator;
 pub mod files;
 pub mod flow;
+pub mod judge;
 #[allow(unsafe_code)]
 pub mod kernel;
 pub mod metrics;
+pub mod observe;
 pub mod parallel;
+pub mod posterior;
 pub mod prior;
+mod records;
 pub mod report;
 pub mod rng;
+pub mod rounds;
 pub mod rows;
 pub mod simulator;
 pub mod table;

@@ -5,10 +5,12 @@ use crate::parallel;
 use crate::rng::SimulationStreams;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The law of one parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Marginal {
     /// Uniform between two bounds.
     Uniform {
@@ -34,7 +36,7 @@ pub enum Marginal {
 }
 
 /// One parameter: its name, and its law.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
     /// What it is called in tables and files.
     pub name: String,
@@ -61,7 +63,8 @@ pub struct Parameter {
 /// assert!((prior.log_density_unbounded(&z) - there).abs() < 1e-12);
 /// # Ok::<(), didyma::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Parameter>", into = "Vec<Parameter>")]
 pub struct Prior {
     parameters: Vec<Parameter>,
 }
@@ -96,6 +99,21 @@ impl Marginal {
             Self::Normal { .. } => value.is_finite(),
             Self::LogNormal { .. } => value > 0.0 && value.is_finite(),
         }
+    }
+
+    /// The value in single precision, strictly inside the support: what rounding puts on a bound, or the bijection
+    /// beyond it, goes to the nearest number inside.
+    fn rounded_inside(&self, value: f64) -> f32 {
+        let rounded = value as f32;
+        let (low, high) = match *self {
+            _ if self.contains(f64::from(rounded)) => return rounded,
+            Self::Uniform { low, high } => (low, high),
+            Self::Normal { .. } => (f64::from(f32::MIN), f64::from(f32::MAX)),
+            Self::LogNormal { .. } => (0.0, f64::from(f32::MAX)),
+        };
+        let nearest = if value <= low { low as f32 } else { high as f32 };
+        let around = [nearest.next_up(), nearest, nearest.next_down()];
+        around.into_iter().find(|&v| self.contains(f64::from(v))).unwrap_or(nearest)
     }
 
     /// Log-density, −∞ outside the support.
@@ -168,6 +186,20 @@ impl fmt::Display for Marginal {
                 write!(f, "log-normal, log {} ± {}", short(mean), short(sd))
             }
         }
+    }
+}
+
+impl From<Prior> for Vec<Parameter> {
+    fn from(prior: Prior) -> Self {
+        prior.parameters
+    }
+}
+
+impl TryFrom<Vec<Parameter>> for Prior {
+    type Error = Error;
+
+    fn try_from(parameters: Vec<Parameter>) -> Result<Self> {
+        Self::new(parameters.into_iter().map(|Parameter { name, marginal }| (name, marginal)))
     }
 }
 
@@ -269,8 +301,13 @@ impl Prior {
         parallel::rows(count, threads, |row, to| {
             let mut theta = vec![0.0; self.dim()];
             self.sample(&mut streams.stream(row as u64), &mut theta);
-            to.extend(theta.iter().map(|&t| t as f32));
+            to.extend(self.rounded_inside(&theta));
         })
+    }
+
+    /// θ in single precision, strictly inside the support, whatever rounding does.
+    pub fn rounded_inside<'a>(&'a self, theta: &'a [f64]) -> impl Iterator<Item = f32> + 'a {
+        self.zip(theta).map(|(marginal, value)| marginal.rounded_inside(value))
     }
 
     /// Maps θ inside the support to z in R^D; returns log |dθ/dz|.
@@ -311,5 +348,39 @@ impl Prior {
     fn zip<'a>(&'a self, values: &'a [f64]) -> impl Iterator<Item = (Marginal, f64)> + 'a {
         assert_eq!(values.len(), self.dim(), "a number for every parameter");
         self.parameters.iter().map(|parameter| parameter.marginal).zip(values.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_never_leaves_the_support() {
+        let prior = Prior::new([
+            ("a", Marginal::Uniform { low: 0.1, high: 0.3 }),
+            ("b", Marginal::LogNormal { mean: 0.0, sd: 1.0 }),
+            ("c", Marginal::Normal { mean: 0.0, sd: 1.0 }),
+        ])
+        .unwrap();
+        for theta in [
+            [0.1, 0.0, f64::NEG_INFINITY],
+            [0.3, f64::INFINITY, f64::INFINITY],
+            [-5.0, 1e-300, 1e300],
+            [0.2, 1.0, 1.0],
+        ] {
+            let rounded: Vec<f64> = prior.rounded_inside(&theta).map(f64::from).collect();
+            prior.expect_inside(&rounded).unwrap();
+        }
+        assert!(prior.rounded_inside(&[0.2, 1.0, -1.5]).eq([0.2, 1.0, -1.5]));
+    }
+
+    #[test]
+    fn files_hold_priors_and_bad_ones_are_refused() {
+        let prior = Prior::uniform(["a"], [0.0], [2.0]).unwrap();
+        let text = serde_json::to_string(&prior).unwrap();
+        assert_eq!(text, r#"[{"name":"a","marginal":{"uniform":{"low":0.0,"high":2.0}}}]"#);
+        assert_eq!(serde_json::from_str::<Prior>(&text).unwrap(), prior);
+        assert!(serde_json::from_str::<Prior>(&text.replace("2.0", "-2.0")).is_err());
     }
 }

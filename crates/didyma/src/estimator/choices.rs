@@ -1,5 +1,6 @@
 //! The choices that an estimator is made of, by name.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A choice that has a name on the command line and in files.
@@ -12,12 +13,41 @@ pub trait Named: Copy + PartialEq + 'static {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice)
     }
 
+    /// The one of this name, or a sentence that lists them.
+    fn parse(name: &str) -> Result<Self, String> {
+        Self::named(name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            format!("{name} is none of {}", names.join(", "))
+        })
+    }
+
     /// Its name.
     fn name(self) -> &'static str {
         let known = Self::ALL.iter().find(|(_, choice)| *choice == self);
         known.map(|(name, _)| *name).expect("every choice has a name")
     }
 }
+
+/// A [`Named`] choice in files: its name.
+macro_rules! serde_by_name {
+    ($($choice:ty),+) => {$(
+        impl serde::Serialize for $choice {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+                to.serialize_str($crate::estimator::Named::name(*self))
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $choice {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+                let name = <String as serde::Deserialize>::deserialize(from)?;
+                $crate::estimator::Named::parse(&name).map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+pub(crate) use serde_by_name;
+
+serde_by_name!(Method, Coupling, Difference, Blocks, Levels);
 
 /// The estimators by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +177,8 @@ impl Named for Levels {
 }
 
 /// How fast the probability of a level falls.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "NumberOrText", into = "NumberOrText")]
 pub enum Alpha {
     /// The paper's value for the method.
     #[default]
@@ -169,8 +200,37 @@ impl std::str::FromStr for Alpha {
     }
 }
 
+/// How a number, or a word in its place, is written in files.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum NumberOrText {
+    Number(f64),
+    Text(String),
+}
+
+impl From<Alpha> for NumberOrText {
+    fn from(alpha: Alpha) -> Self {
+        match alpha {
+            Alpha::Paper => Self::Text("paper".to_owned()),
+            Alpha::Value(value) => Self::Number(value),
+        }
+    }
+}
+
+impl TryFrom<NumberOrText> for Alpha {
+    type Error = String;
+
+    fn try_from(written: NumberOrText) -> Result<Self, String> {
+        match written {
+            NumberOrText::Number(value) => Ok(Self::Value(value)),
+            NumberOrText::Text(text) => text.parse(),
+        }
+    }
+}
+
 /// The tails of the level law above the base.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Tails {
     /// Geometric in the absolute level, as in the paper.
     #[default]
@@ -182,6 +242,41 @@ pub enum Tails {
     },
     /// P(L ≥ m + 1), P(L ≥ m + 2), …, one for each level up to the top.
     Free(Vec<f64>),
+}
+
+impl fmt::Display for Tails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paper => f.write_str("paper"),
+            Self::Scaled { kappa } => write!(f, "scaled {kappa}"),
+            Self::Free(tails) => {
+                let numbers: Vec<_> = tails.iter().map(ToString::to_string).collect();
+                f.write_str(&numbers.join(" "))
+            }
+        }
+    }
+}
+
+impl From<Tails> for String {
+    fn from(tails: Tails) -> Self {
+        tails.to_string()
+    }
+}
+
+impl TryFrom<String> for Tails {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let number = |text: &str| {
+            let why = "give paper, scaled and a number, or one probability for each level";
+            text.parse().map_err(|_| format!("{text} is no number: {why}"))
+        };
+        match text.split_once(' ') {
+            _ if text == "paper" => Ok(Self::Paper),
+            Some(("scaled", kappa)) => Ok(Self::Scaled { kappa: number(kappa)? }),
+            _ => text.split_whitespace().map(number).collect::<Result<_, _>>().map(Self::Free),
+        }
+    }
 }
 
 /// What an estimator's mean is.

@@ -1,5 +1,6 @@
 //! Where inner samples come from.
 
+use super::choices::{Named, serde_by_name};
 use crate::error::{Error, Result};
 use crate::rng::Stream;
 use rand::RngExt;
@@ -72,6 +73,13 @@ pub enum Replacement {
     /// Every draw from the whole pool, the outer row included: what the authors' code does.
     With,
 }
+
+impl Named for Replacement {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("without", Self::Without), ("with", Self::With)];
+}
+
+serde_by_name!(Replacement);
 
 /// Rows of the dataset that inner samples are drawn from: all training rows, or those of the batch.
 /// Rows that are held out for validation are never in it.

@@ -69,6 +69,7 @@ mod plan;
 mod reduce;
 mod settings;
 
+pub(crate) use choices::serde_by_name;
 pub(crate) use settings::LARGEST_BLOCK;
 
 pub use choices::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Tails, Target};

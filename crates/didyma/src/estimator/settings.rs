@@ -1,7 +1,11 @@
 //! An estimator's settings, and what is legal.
 
-use super::{Alpha, Blocks, Coupling, Difference, LevelLaw, Levels, Method, Named, Source, Tails};
+use super::{
+    Alpha, Blocks, Coupling, Difference, LevelLaw, Levels, Method, Named, Replacement, Source,
+    Tails,
+};
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// An estimator's choices, as they are written down; [`super::Estimator::new`] checks them.
 ///
@@ -12,7 +16,8 @@ use crate::error::{Error, Result};
 /// assert_eq!(estimator.target().to_string(), "the atomic loss with 129 atoms");
 /// # Ok::<(), didyma::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The method.
     pub method: Method,
@@ -37,6 +42,8 @@ pub struct Settings {
     pub blocks: Blocks,
     /// Levels of a batch.
     pub levels: Levels,
+    /// How inner samples are drawn from a pool.
+    pub replacement: Replacement,
 }
 
 impl Settings {
@@ -56,6 +63,7 @@ impl Settings {
             difference: Difference::default(),
             blocks: Blocks::default(),
             levels: Levels::default(),
+            replacement: Replacement::default(),
         }
     }
 
@@ -73,6 +81,23 @@ impl Settings {
         let highest = highest_level(self.m0, source);
         let top = self.top.or(highest.filter(|_| self.method.is_multilevel()));
         Self { top, ..self }
+    }
+
+    /// The same method with blocks no larger than this source can give: a lower top level, a lower base, fewer atoms,
+    /// as far as needed. A method without a top level gets one.
+    pub fn fitted_to(self, source: &impl Source) -> Self {
+        let capped = self.capped_for(source);
+        let most = source.largest_block().min(LARGEST_BLOCK);
+        let m0 = capped.m0.min(most);
+        let highest = (most / m0).checked_ilog2().unwrap_or(0);
+        let own = usize::from(capped.method == Method::Atomic);
+        Self {
+            atoms: capped.atoms.min(most + own),
+            m0,
+            base: capped.base.min(highest),
+            top: capped.top.map(|top| top.min(highest)),
+            ..capped
+        }
     }
 
     /// The law of the level, if everything that it depends on is legal.

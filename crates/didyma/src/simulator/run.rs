@@ -37,15 +37,21 @@ pub struct Failure {
     pub reason: String,
 }
 
-/// How far a run is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
+/// How far a run is, and what is new.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
     /// Simulations done.
     pub done: usize,
     /// Simulations in all.
     pub total: usize,
     /// How many of those done failed.
     pub failed: usize,
+    /// The rows that are new.
+    pub rows: Range<usize>,
+    /// Their summaries; NaN throughout a row that failed.
+    pub x: &'a [f32],
+    /// Those of them that failed.
+    pub failures: &'a [Failure],
 }
 
 /// Simulates every row of `theta` on `threads` threads. Row i draws from the stream of index `first` + i, so
@@ -83,13 +89,15 @@ pub fn simulate(
         }
         drop(sender);
         for piece in receiver {
-            found.x[piece.rows.start * x_dim..][..piece.x.len()].copy_from_slice(&piece.x);
-            found.done += piece.rows.len();
-            found.failures.extend(piece.failures);
-            let failed = found.failures.len();
-            if observe(Progress { done: found.done, total, failed }).is_break() {
+            let Piece { rows, x, failures } = piece;
+            found.x[rows.start * x_dim..][..x.len()].copy_from_slice(&x);
+            found.done += rows.len();
+            let (done, failed) = (found.done, found.failures.len() + failures.len());
+            let progress = Progress { done, total, failed, rows, x: &x, failures: &failures };
+            if observe(progress).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
+            found.failures.extend(failures);
         }
     });
     found.failures.sort_unstable_by_key(|failure| failure.row);

@@ -1,7 +1,7 @@
 //! The engine on the cores of this machine.
 
 use super::adam::AdamConfig;
-use super::engine::Engine;
+use super::engine::{Engine, EngineState};
 use super::shared::{Data, Job, Shared, Stage, lock, read, write};
 use super::team::Team;
 use super::tiles::TILE;
@@ -167,5 +167,35 @@ impl Engine for CpuEngine {
         let params = read(&self.team.state().params);
         assert_eq!(to.len(), params.len(), "room for every parameter");
         to.copy_from_slice(&params);
+    }
+
+    fn read_state(&self, to: &mut EngineState) {
+        let EngineState { params, m, v, steps } = to;
+        [&mut *params, &mut *m, &mut *v].into_iter().for_each(Vec::clear);
+        for block in &self.team.state().blocks {
+            let block = lock(block);
+            params.extend_from_slice(&block.weights);
+            m.extend_from_slice(&block.m);
+            v.extend_from_slice(&block.v);
+        }
+        *steps = self.steps;
+    }
+
+    fn restore(&mut self, state: &EngineState) -> Result<()> {
+        let shared = self.team.state();
+        for numbers in [&state.params, &state.m, &state.v] {
+            shared.flow.check_params(numbers)?;
+        }
+        write(&shared.params).copy_from_slice(&state.params);
+        for block in &shared.blocks {
+            let mut block = lock(block);
+            let range = block.start..block.start + block.weights.len();
+            block.weights.copy_from_slice(&state.params[range.clone()]);
+            block.m.copy_from_slice(&state.m[range.clone()]);
+            block.v.copy_from_slice(&state.v[range]);
+        }
+        self.steps = state.steps;
+        self.losses = (0.0, 0);
+        Ok(())
     }
 }

@@ -27,4 +27,31 @@ pub trait Engine {
     /// # Panics
     /// Unless `to` is as long as the parameters.
     fn read_params(&self, to: &mut [f32]);
+
+    /// Copies out all that a later step depends on beside the dataset.
+    fn read_state(&self, to: &mut EngineState);
+
+    /// Puts back what [`Engine::read_state`] copied out, or new parameters with moments of zero.
+    fn restore(&mut self, state: &EngineState) -> Result<()>;
+}
+
+/// Parameters and optimiser: an engine that is given them goes on where another stopped.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EngineState {
+    /// The parameters of the flow.
+    pub params: Vec<f32>,
+    /// Adam's first moments.
+    pub m: Vec<f32>,
+    /// Adam's second moments.
+    pub v: Vec<f32>,
+    /// Steps taken.
+    pub steps: u64,
+}
+
+impl EngineState {
+    /// These parameters, and an optimiser that has taken no step.
+    pub fn fresh(params: Vec<f32>) -> Self {
+        let zeros = vec![0.0; params.len()];
+        Self { m: zeros.clone(), v: zeros, params, steps: 0 }
+    }
 }

@@ -1,12 +1,14 @@
-//! Training steps: where the arithmetic runs, and the optimiser.
+//! Training: where the arithmetic of a step runs, the optimiser, and the epochs of a round.
 
 mod adam;
 mod cpu;
 mod engine;
+mod fit;
 mod shared;
 mod team;
 mod tiles;
 
 pub use adam::{AdamConfig, Decay};
 pub use cpu::CpuEngine;
-pub use engine::Engine;
+pub use engine::{Engine, EngineState};
+pub use fit::{Best, EpochReport, Fit, FitState, StopReason, TrainRows};

@@ -82,8 +82,8 @@ pub(super) struct Block {
     gradient: Vec<f32>,
     pub norm_squared: f64,
     pub weights: Vec<f32>,
-    m: Vec<f32>,
-    v: Vec<f32>,
+    pub m: Vec<f32>,
+    pub v: Vec<f32>,
 }
 
 /// What the team can be asked to do.

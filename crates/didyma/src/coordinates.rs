@@ -1,0 +1,337 @@
+//! The coordinates that the flow works in: θ ↦ z in R^D, x ↦ features, both of unit scale where it matters.
+//!
+//! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. It may be
+//! a hundred times narrower than the prior. So θ is first taken to R^D by the prior's bijection, where nothing can
+//! leak outside the support, and then centred and whitened by the newest round; x is centred and scaled by the newest
+//! round's simulations. Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units
+//! coordinates grow only logarithmically, y = b asinh(v / b). All of it is a bijection of θ whose Jacobian is known,
+//! so that q and the prior, and with them g = q / p, stay exactly what they are.
+
+use crate::cholesky::Cholesky;
+use crate::error::{Error, Result};
+use crate::estimator::{Named, serde_by_name};
+use crate::prior::Prior;
+use crate::rows::Rows;
+use serde::{Deserialize, Serialize};
+
+/// Where θ lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// R^D, by the prior's bijection: no density can be outside the support.
+    Unbounded,
+    /// As it is: samples outside the prior's support are rejected, as in the paper.
+    Bounded,
+}
+
+/// What numbers are scaled by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Nothing.
+    None,
+    /// The first round, which follows the prior.
+    First,
+    /// The newest round, which follows the latest proposal.
+    Newest,
+}
+
+impl Named for Space {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("unbounded", Self::Unbounded), ("bounded", Self::Bounded)];
+}
+
+impl Named for Scale {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("none", Self::None), ("first", Self::First), ("newest", Self::Newest)];
+}
+
+serde_by_name!(Space, Scale);
+
+/// How coordinates are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoordinateConfig {
+    /// Where θ lives.
+    pub space: Space,
+    /// What θ is centred and whitened by.
+    pub theta: Scale,
+    /// What x is centred and scaled by.
+    pub x: Scale,
+    /// Units beyond which coordinates grow logarithmically; none for never.
+    pub bend: Option<f64>,
+    /// New coordinates replace the old ones when a centre moved by more than this many units, or a scale by more
+    /// than this in its logarithm.
+    pub tolerance: f64,
+}
+
+/// A map of θ to z and of x to features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coordinates {
+    space: Space,
+    bend: Option<f64>,
+    theta: Whitening,
+    x: crate::Scaling,
+}
+
+/// v ↦ L⁻¹ (v − mean).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Whitening {
+    mean: Vec<f64>,
+    factor: Cholesky,
+}
+
+impl CoordinateConfig {
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(bend) = self.bend.filter(|bend| !(bend.is_finite() && *bend >= 0.1)) {
+            return Err(Error::setting("coordinates.bend", bend, "at least 0.1, or none"));
+        }
+        match self.tolerance >= 0.0 {
+            true => Ok(()),
+            false => Err(Error::setting("coordinates.tolerance", self.tolerance, "0 or above")),
+        }
+    }
+}
+
+impl Coordinates {
+    /// θ and x as they are, or θ in R^D.
+    pub fn plain(space: Space, theta_dim: usize, x_dim: usize) -> Self {
+        let theta = Whitening { mean: vec![0.0; theta_dim], factor: Cholesky::identity(theta_dim) };
+        Self { space, bend: None, theta, x: crate::Scaling::identity(x_dim) }
+    }
+
+    /// Coordinates for these rounds of simulations: the first, and the newest.
+    pub fn of(
+        config: &CoordinateConfig,
+        prior: &Prior,
+        first: (Rows, Rows),
+        newest: (Rows, Rows),
+    ) -> Result<Self> {
+        let plain = Self::plain(config.space, first.0.columns(), first.1.columns());
+        let theta = match config.theta {
+            Scale::None => plain.theta.clone(),
+            Scale::First => Whitening::of(&plain, prior, first.0)?,
+            Scale::Newest => Whitening::of(&plain, prior, newest.0)?,
+        };
+        let x = match config.x {
+            Scale::None => plain.x.clone(),
+            Scale::First => robust_scaling(first.1, first.1),
+            Scale::Newest => robust_scaling(newest.1, first.1),
+        };
+        Ok(Self { bend: config.bend, theta, x, ..plain })
+    }
+
+    /// By how much these differ from `other`: units of a centre, or the logarithm of a scale, whichever is more.
+    pub fn distance(&self, other: &Self) -> f64 {
+        let (a, b) = (&self.x, &other.x);
+        let x = (0..a.mean.len()).map(|i| {
+            let shift = (a.mean[i] - b.mean[i]).abs() / b.scale[i];
+            shift.max((a.scale[i] / b.scale[i]).ln().abs())
+        });
+        let (a, b) = (&self.theta, &other.theta);
+        let theta = (0..a.mean.len()).map(|i| {
+            let shift = (a.mean[i] - b.mean[i]).abs() / b.factor.row_norm(i);
+            shift.max((a.factor.row_norm(i) / b.factor.row_norm(i)).ln().abs())
+        });
+        x.chain(theta).fold(0.0, f64::max)
+    }
+
+    /// Number of features of x.
+    pub fn x_dim(&self) -> usize {
+        self.x.mean.len()
+    }
+
+    /// Whether z covers the prior's support and nothing else.
+    pub fn is_unbounded(&self) -> bool {
+        self.space == Space::Unbounded
+    }
+
+    /// z of a θ inside the prior's support; returns log |dθ/dz|.
+    pub fn to_z(&self, prior: &Prior, theta: &[f64], z: &mut [f64]) -> f64 {
+        let mut log_jacobian = match self.space {
+            Space::Unbounded => prior.unbounded(theta, z),
+            Space::Bounded => {
+                z.copy_from_slice(theta);
+                0.0
+            }
+        };
+        z.iter_mut().zip(&self.theta.mean).for_each(|(z, mean)| *z -= mean);
+        self.theta.factor.solve_lower(z);
+        log_jacobian += self.theta.factor.log_volume();
+        for z in z {
+            let y = bend(*z, self.bend);
+            *z = y;
+            log_jacobian += unbend(y, self.bend).1;
+        }
+        log_jacobian
+    }
+
+    /// θ of a z; returns log |dθ/dz|.
+    pub fn to_theta(&self, prior: &Prior, z: &[f64], theta: &mut [f64]) -> f64 {
+        let mut log_jacobian = self.theta.factor.log_volume();
+        let mut v: Vec<f64> = z
+            .iter()
+            .map(|&y| {
+                let (v, log_slope) = unbend(y, self.bend);
+                log_jacobian += log_slope;
+                v
+            })
+            .collect();
+        self.theta.factor.multiply(&mut v);
+        v.iter_mut().zip(&self.theta.mean).for_each(|(v, mean)| *v += mean);
+        match self.space {
+            Space::Unbounded => log_jacobian + prior.bounded(&v, theta),
+            Space::Bounded => {
+                theta.copy_from_slice(&v);
+                log_jacobian
+            }
+        }
+    }
+
+    /// The features of an x.
+    pub fn features<'a>(
+        &'a self,
+        x: impl Iterator<Item = f64> + 'a,
+    ) -> impl Iterator<Item = f32> + 'a {
+        let scaled = x.zip(self.x.mean.iter().zip(&self.x.scale));
+        scaled.map(|(x, (mean, scale))| bend((x - mean) / scale, self.bend) as f32)
+    }
+}
+
+impl Whitening {
+    fn of(plain: &Coordinates, prior: &Prior, theta: Rows) -> Result<Self> {
+        let (dim, n) = (theta.columns(), theta.len() as f64);
+        let mut rows = vec![0.0; theta.data().len()];
+        for (row, z) in theta.iter().zip(rows.chunks_exact_mut(dim)) {
+            let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+            prior.expect_inside(&theta)?;
+            plain.to_z(prior, &theta, z);
+        }
+        let column = |i: usize| rows.iter().skip(i).step_by(dim);
+        let mean: Vec<f64> = (0..dim).map(|i| column(i).sum::<f64>() / n).collect();
+        let mut covariance = vec![0.0; dim * dim];
+        for i in 0..dim {
+            for j in 0..dim {
+                let products = column(i).zip(column(j)).map(|(a, b)| (a - mean[i]) * (b - mean[j]));
+                covariance[i * dim + j] = products.sum::<f64>() / n;
+            }
+            // A parameter that hardly varies, or only with another one, keeps some width.
+            covariance[i * dim + i] = covariance[i * dim + i] * (1.0 + 1e-6) + 1e-12;
+        }
+        let factor = Cholesky::new(&covariance, dim).unwrap_or_else(|| Cholesky::identity(dim));
+        Ok(Self { mean, factor })
+    }
+}
+
+/// Median, and half the distance of the quantiles at 16 and 84 %; where that is 0, of `fallback`; else 1.
+fn robust_scaling(rows: Rows, fallback: Rows) -> crate::Scaling {
+    let quantiles = |rows: Rows, i: usize| {
+        let mut column: Vec<f64> = rows.iter().map(|row| f64::from(row[i])).collect();
+        column.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| column[((column.len() - 1) as f64 * share).round() as usize];
+        (at(0.5), (at(0.8413) - at(0.1587)) / 2.0)
+    };
+    let mut scaling = crate::Scaling::identity(rows.columns());
+    for i in 0..rows.columns() {
+        let ((median, spread), (_, other)) = (quantiles(rows, i), quantiles(fallback, i));
+        scaling.mean[i] = median;
+        let least = 1e-6 * median.abs();
+        scaling.scale[i] =
+            [spread, other].into_iter().find(|&s| s > least && s > 0.0).unwrap_or(1.0);
+    }
+    scaling
+}
+
+/// b asinh(v / b).
+fn bend(v: f64, bend: Option<f64>) -> f64 {
+    bend.map_or(v, |b| b * (v / b).asinh())
+}
+
+/// The inverse, b sinh(y / b), and the logarithm of its slope, cosh(y / b).
+fn unbend(y: f64, bend: Option<f64>) -> (f64, f64) {
+    let Some(b) = bend else { return (y, 0.0) };
+    // Far beyond anything that a flow samples; larger numbers would overflow.
+    let u = (y / b).clamp(-300.0, 300.0);
+    let tail = (-2.0 * u.abs()).exp();
+    (b * u.sinh(), u.abs() + (0.5 + 0.5 * tail).ln())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prior::Marginal;
+    use crate::rng::{Purpose, Streams};
+
+    fn prior() -> Prior {
+        Prior::new([
+            ("a", Marginal::Uniform { low: -2.0, high: 5.0 }),
+            ("b", Marginal::LogNormal { mean: 0.5, sd: 0.7 }),
+        ])
+        .unwrap()
+    }
+
+    fn coordinates(space: Space, bend: Option<f64>) -> Coordinates {
+        let (prior, streams) = (prior(), Streams::new(1).simulations(Purpose::Parameters, 0));
+        let theta = prior.sample_rows(500, &streams, 1);
+        // The newest round: a tenth as wide.
+        let newest: Vec<f32> =
+            theta.iter().enumerate().map(|(i, t)| t / 10.0 + (1 + i % 2) as f32).collect();
+        let rows = |data| Rows::new("theta", data, 2).unwrap();
+        let config = CoordinateConfig {
+            space,
+            theta: Scale::Newest,
+            x: Scale::Newest,
+            bend,
+            tolerance: 0.0,
+        };
+        let (first, newest) = (rows(&theta), rows(&newest));
+        Coordinates::of(&config, &prior, (first, first), (newest, newest)).unwrap()
+    }
+
+    /// θ → z → θ is the identity, and the Jacobian is that of finite differences, near the centre and far away.
+    #[test]
+    fn the_map_is_a_bijection_with_the_right_jacobian() {
+        let prior = prior();
+        for (space, bend) in
+            [(Space::Unbounded, Some(3.0)), (Space::Unbounded, None), (Space::Bounded, Some(2.0))]
+        {
+            let map = coordinates(space, bend);
+            for theta in [[1.1, 2.2], [-1.9, 0.01], [4.9, 40.0]] {
+                let (mut z, mut back) = ([0.0; 2], [0.0; 2]);
+                let log_jacobian = map.to_z(&prior, &theta, &mut z);
+                let log_jacobian_back = map.to_theta(&prior, &z, &mut back);
+                assert!((log_jacobian - log_jacobian_back).abs() < 1e-9);
+                assert!(theta.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-9 * a.abs()));
+                let h = 1e-5;
+                let slope = |i: usize| {
+                    let mut ends = [[0.0; 2]; 2];
+                    for (end, sign) in ends.iter_mut().zip([-1.0, 1.0]) {
+                        let mut z = z;
+                        z[i] += sign * h;
+                        map.to_theta(&prior, &z, end);
+                    }
+                    [0, 1].map(|k| (ends[1][k] - ends[0][k]) / (2.0 * h))
+                };
+                let (a, b) = (slope(0), slope(1));
+                let log_det = (a[0] * b[1] - a[1] * b[0]).abs().ln();
+                assert!((log_det - log_jacobian).abs() < 1e-6, "{log_det} {log_jacobian}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_newest_round_has_unit_scale_and_the_rest_stays_near() {
+        let map = coordinates(Space::Unbounded, Some(3.0));
+        let far: Vec<f32> = map.features([1e9, -1e9].into_iter()).collect();
+        assert!(far.iter().all(|v| v.abs() < 100.0), "{far:?}");
+        assert!(map.distance(&map) == 0.0);
+        assert!(map.distance(&coordinates(Space::Unbounded, None)) == 0.0);
+        assert!(map.distance(&Coordinates::plain(Space::Unbounded, 2, 2)) > 1.0);
+    }
+
+    #[test]
+    fn numbers_beyond_any_range_stay_numbers() {
+        let (map, prior) = (coordinates(Space::Unbounded, Some(3.0)), prior());
+        let mut theta = [0.0; 2];
+        let log_jacobian = map.to_theta(&prior, &[1e30, -1e30], &mut theta);
+        assert!(!theta[0].is_nan() && !log_jacobian.is_nan());
+    }
+}

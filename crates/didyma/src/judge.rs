@@ -1,0 +1,69 @@
+//! Scores of a round's posterior where a task knows the truth.
+
+use crate::error::Result;
+use crate::metrics::{c2st, median_distance, mmd2};
+use crate::posterior::{Posterior, SampleStreams};
+use crate::rng::{Purpose, Streams};
+use crate::rounds::{Judge, Scores};
+use crate::rows::Rows;
+use crate::simulator;
+use crate::tasks::{Reference, Task};
+use std::ops::ControlFlow;
+
+/// Samples that are compared, of the posterior and of the reference.
+const SAMPLES: usize = 2000;
+
+/// Compares with a task's reference posterior, its observation and its true parameters.
+pub struct TaskJudge<'a> {
+    task: &'a Task,
+    reference: Option<Vec<f32>>,
+    streams: Streams,
+    threads: usize,
+}
+
+impl<'a> TaskJudge<'a> {
+    /// Draws the reference samples, if the task has any.
+    pub fn new(task: &'a Task, streams: Streams, threads: usize) -> Result<Self> {
+        let reference = match task.reference {
+            Reference::None => None,
+            _ => Some(task.reference(SAMPLES, &streams, threads)?),
+        };
+        Ok(Self { task, reference, streams, threads })
+    }
+
+    /// Compares with these samples instead of the task's.
+    pub fn with_reference(self, reference: Vec<f32>) -> Self {
+        Self { reference: Some(reference), ..self }
+    }
+
+    fn lmd(&self, samples: Rows, round: u32) -> Result<f64> {
+        let streams = self.streams.simulations(Purpose::Metric, round.into());
+        let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
+        let simulator = &*self.task.simulator;
+        let found = simulator::simulate(simulator, samples, &streams, 0, self.threads, go_on)?;
+        let x = Rows::new("x", &found.x, simulator.x_dim())?;
+        Ok(median_distance(x, &self.task.observation, &self.task.scale)?.ln())
+    }
+}
+
+impl Judge for TaskJudge<'_> {
+    fn score(&self, posterior: &Posterior, round: u32) -> Result<Scores> {
+        let Self { task, streams, threads, .. } = self;
+        let dim = task.prior.dim();
+        let count = self.reference.as_ref().map_or(SAMPLES, |reference| reference.len() / dim);
+        let from =
+            SampleStreams { streams: *streams, purpose: Purpose::Metric, round: round.into() };
+        let samples = posterior.sample(count, from, *threads)?.theta;
+        let samples = Rows::new("samples", &samples, dim)?;
+        let reference = self.reference.as_ref().map(|rows| Rows::new("reference", rows, dim));
+        let reference = reference.transpose()?;
+        let truth: Vec<f32> = task.truth.iter().map(|&t| t as f32).collect();
+        let at_truth = posterior.log_density(Rows::new("truth", &truth, dim)?, *threads)?[0];
+        Ok(Scores {
+            c2st: reference.map(|r| c2st(r, samples, *threads, streams)).transpose()?,
+            mmd2: reference.map(|r| mmd2(r, samples, *threads)).transpose()?,
+            lmd: Some(self.lmd(samples, round)?),
+            nlog: Some(-at_truth),
+        })
+    }
+}

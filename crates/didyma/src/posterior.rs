@@ -1,0 +1,194 @@
+//! The posterior that a run ends with: samples inside the prior's support, densities, files.
+
+use crate::coordinates::Coordinates;
+use crate::error::{Error, Result};
+use crate::flow::SplineFlow;
+use crate::parallel;
+use crate::prior::Prior;
+use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
+
+/// q(θ | x), and the observation at which it is the posterior.
+///
+/// q is exact at no observation and best at x_o, where all later rounds went.
+#[derive(Clone, Debug)]
+pub struct Posterior {
+    pub(crate) prior: Prior,
+    pub(crate) coordinates: Coordinates,
+    pub(crate) flow: SplineFlow,
+    pub(crate) params: Vec<f32>,
+    pub(crate) observation: Vec<f64>,
+}
+
+/// Draws of a posterior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    /// θ, row after row, each inside the prior's support.
+    pub theta: Vec<f32>,
+    /// Share of the flow's draws that were inside; 1 in unbounded coordinates.
+    pub acceptance: f64,
+}
+
+/// Which random numbers samples are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleStreams {
+    /// The streams of the run.
+    pub streams: Streams,
+    /// What the samples are for.
+    pub purpose: Purpose,
+    /// The round.
+    pub round: u64,
+}
+
+/// Draws that come from one random stream.
+const BLOCK: usize = 512;
+/// Draws per sample after which sampling gives up: fewer than one in this many is inside the prior.
+const PATIENCE: usize = 200;
+/// Draws that are always tried.
+const LEAST_DRAWS: usize = 100_000;
+/// Draws from which the mass outside the prior is estimated.
+const MASS_DRAWS: usize = 10_000;
+
+impl Posterior {
+    /// The prior.
+    pub fn prior(&self) -> &Prior {
+        &self.prior
+    }
+
+    /// x_o.
+    pub fn observation(&self) -> &[f64] {
+        &self.observation
+    }
+
+    /// The flow.
+    pub fn flow(&self) -> &SplineFlow {
+        &self.flow
+    }
+
+    /// `count` draws of the posterior. The work is bounded: if nearly all of q lies outside the prior's support, it
+    /// is an error that tells the acceptance rate.
+    pub fn sample(&self, count: usize, streams: SampleStreams, threads: usize) -> Result<Samples> {
+        self.sample_at(&self.observation, count, streams, threads)
+    }
+
+    /// Draws of q at another observation.
+    pub fn sample_at(
+        &self,
+        x: &[f64],
+        count: usize,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Samples> {
+        let features = self.features(x)?;
+        let most = count.saturating_mul(PATIENCE).max(LEAST_DRAWS);
+        let (mut theta, mut drawn, mut accepted) = (Vec::new(), 0, 0);
+        let dim = self.prior.dim();
+        while accepted < count {
+            // As many blocks as the rate so far suggests; which blocks are used does not depend on it.
+            let rate = if drawn == 0 { 1.0 } else { (accepted as f64 / drawn as f64).max(0.01) };
+            let blocks = (((count - accepted) as f64 / rate / BLOCK as f64).ceil() as usize).max(1);
+            let first = drawn / BLOCK;
+            let waves = parallel::map(blocks, threads, |i| {
+                self.block(&features, streams, (first + i) as u64)
+            });
+            for block in waves {
+                if accepted < count {
+                    let block = block?;
+                    drawn += BLOCK;
+                    accepted += block.len() / dim;
+                    theta.extend(block);
+                }
+            }
+            if drawn >= most && accepted < count {
+                return Err(Error::Leakage { drawn, accepted });
+            }
+        }
+        theta.truncate(count * dim);
+        Ok(Samples { theta, acceptance: accepted as f64 / drawn as f64 })
+    }
+
+    /// One block of draws, without those outside the support.
+    fn block(&self, features: &[f32], from: SampleStreams, index: u64) -> Result<Vec<f32>> {
+        let mut rng = from.streams.stream(from.purpose, from.round, index);
+        let (z, _) = self.flow.sample(&self.params, features, BLOCK, &mut rng)?;
+        let dim = self.prior.dim();
+        let (mut rows, mut theta) = (Vec::with_capacity(z.len()), vec![0.0; dim]);
+        for z in z.chunks_exact(dim) {
+            let z: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
+            self.coordinates.to_theta(&self.prior, &z, &mut theta);
+            match self.coordinates.is_unbounded() {
+                true => rows.extend(self.prior.rounded_inside(&theta)),
+                false => {
+                    let rounded: Vec<f64> = theta.iter().map(|&t| f64::from(t as f32)).collect();
+                    if self.prior.contains(&rounded) {
+                        rows.extend(rounded.iter().map(|&t| t as f32));
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// log p(θ | x_o) of each row, normalised over the prior's support; −∞ outside of it.
+    pub fn log_density(&self, theta: Rows, threads: usize) -> Result<Vec<f64>> {
+        self.log_density_at(&self.observation, theta, threads)
+    }
+
+    /// log q(θ | x) of each row at another observation, normalised over the prior's support.
+    pub fn log_density_at(&self, x: &[f64], theta: Rows, threads: usize) -> Result<Vec<f64>> {
+        theta.expect_columns(self.prior.dim(), "parameters of the prior")?;
+        theta.expect_finite()?;
+        let features = self.features(x)?;
+        let log_mass = self.log_mass_inside(x, threads)?;
+        let blocks = parallel::map(theta.len().div_ceil(BLOCK), threads, |i| {
+            (i * BLOCK..theta.len().min((i + 1) * BLOCK))
+                .map(|row| self.log_density_row(&features, theta.row(row)))
+                .collect::<Result<Vec<f64>>>()
+        });
+        let mut all = Vec::with_capacity(theta.len());
+        for block in blocks {
+            all.extend(block?.into_iter().map(|l| l - log_mass));
+        }
+        Ok(all)
+    }
+
+    fn log_density_row(&self, features: &[f32], theta: &[f32]) -> Result<f64> {
+        let theta: Vec<f64> = theta.iter().map(|&t| f64::from(t)).collect();
+        if !self.prior.contains(&theta) {
+            return Ok(f64::NEG_INFINITY);
+        }
+        let mut z = vec![0.0; theta.len()];
+        let log_jacobian = self.coordinates.to_z(&self.prior, &theta, &mut z);
+        let z: Vec<f32> = z.iter().map(|&z| z as f32).collect();
+        let (z, x) = (Rows::new("z", &z, z.len())?, Rows::new("x", features, features.len())?);
+        Ok(self.flow.log_density(&self.params, z, x)?[0] - log_jacobian)
+    }
+
+    /// Logarithm of the mass of q inside the support: 0 in unbounded coordinates, else by counting draws.
+    fn log_mass_inside(&self, x: &[f64], threads: usize) -> Result<f64> {
+        if self.coordinates.is_unbounded() {
+            return Ok(0.0);
+        }
+        let streams = SampleStreams {
+            streams: Streams::new(0),
+            purpose: Purpose::Posterior,
+            round: u64::MAX,
+        };
+        Ok(self.sample_at(x, MASS_DRAWS, streams, threads)?.acceptance.ln())
+    }
+
+    /// What the flow reads of an observation.
+    fn features(&self, x: &[f64]) -> Result<Vec<f32>> {
+        let expected = self.coordinates.x_dim();
+        if x.len() != expected {
+            let (found, why) = (x.len(), "one for each summary of the simulator");
+            let (name, unit) = ("observation", "numbers");
+            return Err(Error::Shape { name, unit, found, expected, why });
+        }
+        if let Some(column) = x.iter().position(|v| !v.is_finite()) {
+            let value = x[column];
+            return Err(Error::NotFinite { name: "observation", row: 0, column, value });
+        }
+        Ok(self.coordinates.features(x.iter().copied()).collect())
+    }
+}

@@ -1,0 +1,281 @@
+//! Training a round: epochs, validation, and when to stop.
+
+use super::engine::{Engine, EngineState};
+use crate::config::{Inner, Schedule, TrainConfig, Validation};
+use crate::error::{Error, Result};
+use crate::estimator::{Coupling, Estimator, Method, Named, Plan, Pool, Settings, serde_by_name};
+use crate::rng::{Purpose, Streams};
+use rand::seq::SliceRandom;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Why the training of a round stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// No better validation loss for as many epochs as the patience allows.
+    Patience,
+    /// All steps or epochs that were allowed were made.
+    Budget,
+    /// The loss or its gradient was no longer finite; the weights are those before.
+    Diverged,
+}
+
+impl Named for StopReason {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("patience", Self::Patience), ("budget", Self::Budget), ("diverged", Self::Diverged)];
+}
+serde_by_name!(StopReason);
+
+/// What an epoch gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EpochReport {
+    /// The round.
+    pub round: u32,
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// Epochs that the round may take.
+    pub epochs: u32,
+    /// Mean loss of its steps.
+    pub train_loss: f64,
+    /// Validation loss after it.
+    pub validation_loss: f64,
+    /// Pairs (θ, x) per second of training, validation left out.
+    pub pairs_per_second: f64,
+}
+
+/// The weights of the best epoch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// The epoch.
+    pub epoch: u32,
+    /// Its validation loss.
+    pub loss: f64,
+    /// Its mean training loss.
+    pub train_loss: f64,
+    /// The parameters after it.
+    pub params: Vec<f32>,
+}
+
+/// All that training is carried by from one epoch to the next. Random numbers are addressed by round and epoch, and
+/// the split by row numbers, so that a fit which is given this state goes on with the same bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FitState {
+    /// Epochs done in this round.
+    pub epoch: u32,
+    /// Steps done in this round.
+    pub steps: u64,
+    /// Parameters and optimiser.
+    pub engine: EngineState,
+    /// The best epoch so far.
+    pub best: Option<Best>,
+    /// Mean training loss of the last epoch.
+    pub train_loss: f64,
+    /// Validation loss of the last epoch.
+    pub validation_loss: f64,
+    /// Pairs (θ, x) that went through the steps.
+    pub pairs: u64,
+    /// Wall-clock time.
+    pub seconds: f64,
+    /// Why it stopped, if it did.
+    pub stop: Option<StopReason>,
+}
+
+impl FitState {
+    /// The beginning of a round.
+    pub fn new(engine: EngineState) -> Self {
+        Self { engine, ..Self::default() }
+    }
+}
+
+/// What a round is trained on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainRows {
+    /// Rows to train on.
+    pub training: Vec<u32>,
+    /// Rows to validate on.
+    pub held_out: Vec<u32>,
+}
+
+/// Training of one round.
+pub struct Fit<'a> {
+    config: &'a TrainConfig,
+    streams: Streams,
+    round: u32,
+    rows: TrainRows,
+    estimator: Estimator,
+    /// What validates if the random numbers are fixed.
+    validation: Plan,
+    pool: Pool,
+    plan: Plan,
+    order: Vec<u32>,
+}
+
+/// Atoms of the fixed validation loss, the true one among them.
+const VALIDATION_ATOMS: usize = 65;
+/// The stream of a round's fixed validation atoms, and the first of its random ones: epochs stay far below.
+const FIXED_VALIDATION: u64 = u64::MAX;
+const RANDOM_VALIDATION: u64 = 1 << 32;
+
+impl<'a> Fit<'a> {
+    /// Plans the training of a round by this estimator on these rows.
+    pub fn new(
+        config: &'a TrainConfig,
+        settings: &Settings,
+        streams: Streams,
+        round: u32,
+        rows: TrainRows,
+    ) -> Result<Self> {
+        let mut pool = Pool::new(rows.training.iter().copied(), settings.replacement)?;
+        let estimator = match round {
+            1 => Estimator::new(Settings::paper(Method::Likelihood))?,
+            _ => Estimator::new(settings.clone().fitted_to(&pool))?,
+        };
+        let mut validation = Plan::default();
+        if config.validation == Validation::Fixed {
+            let atomic = Settings {
+                atoms: VALIDATION_ATOMS,
+                coupling: Coupling::Inclusive,
+                ..Settings::paper(Method::Atomic)
+            };
+            let mut judge = match estimator.settings().method {
+                Method::Likelihood => estimator.clone(),
+                _ => Estimator::new(atomic.fitted_to(&pool))?,
+            };
+            let mut rng = streams.stream(Purpose::Plan, round.into(), FIXED_VALIDATION);
+            judge.plan(&rows.held_out, &mut pool, &mut rng, &mut validation)?;
+        }
+        let order = rows.training.clone();
+        let plan = Plan::default();
+        Ok(Self { config, streams, round, rows, estimator, validation, pool, plan, order })
+    }
+
+    /// The estimator, as it was fitted to the number of rows.
+    pub fn estimator(&self) -> &Estimator {
+        &self.estimator
+    }
+
+    /// Epochs of this round, at most.
+    pub fn epochs(&self) -> u32 {
+        let of_steps = self.config.steps.map(|steps| steps.div_ceil(self.batches()));
+        let most = u64::from(self.config.epochs);
+        of_steps.map_or(most, |epochs| epochs.min(most)) as u32
+    }
+
+    fn batches(&self) -> u64 {
+        self.rows.training.len().div_ceil(self.config.batch) as u64
+    }
+
+    /// Trains from `state` on until there is a reason to stop, or `notice`, told of every epoch, breaks.
+    pub fn run(
+        &mut self,
+        engine: &mut dyn Engine,
+        state: &mut FitState,
+        notice: &mut dyn FnMut(&EpochReport, &FitState) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        engine.restore(&state.engine)?;
+        while state.stop.is_none() {
+            let clock = Instant::now();
+            let pairs = state.pairs;
+            let outcome = self.epoch(engine, state);
+            let trained = clock.elapsed().as_secs_f64();
+            let outcome = outcome.and_then(|()| self.validate(engine, state));
+            match outcome {
+                Err(Error::Diverged { .. }) => state.stop = Some(StopReason::Diverged),
+                other => other?,
+            }
+            engine.read_state(&mut state.engine);
+            state.epoch += 1;
+            self.judge(state);
+            state.seconds += clock.elapsed().as_secs_f64();
+            let report = EpochReport {
+                round: self.round,
+                epoch: state.epoch,
+                epochs: self.epochs(),
+                train_loss: state.train_loss,
+                validation_loss: state.validation_loss,
+                pairs_per_second: (state.pairs - pairs) as f64 / trained,
+            };
+            if notice(&report, state)?.is_break() && state.stop.is_none() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// One pass over the training rows in random order.
+    fn epoch(&mut self, engine: &mut dyn Engine, state: &mut FitState) -> Result<()> {
+        let address = |purpose| self.streams.stream(purpose, self.round.into(), state.epoch.into());
+        let (mut shuffle, mut rng) = (address(Purpose::Shuffle), address(Purpose::Plan));
+        self.order.copy_from_slice(&self.rows.training);
+        self.order.shuffle(&mut shuffle);
+        let total = u64::from(self.epochs()) * self.batches();
+        let mut from_batch = Pool::new([0], self.estimator.settings().replacement)?;
+        for batch in self.order.chunks(self.config.batch) {
+            let pool = match self.config.inner {
+                Inner::Pool => &mut self.pool,
+                // A last batch that is too small for a block takes its inner samples from all rows.
+                Inner::Batch if batch.len() < self.config.batch => &mut self.pool,
+                Inner::Batch => {
+                    from_batch.refill(batch.iter().copied())?;
+                    &mut from_batch
+                }
+            };
+            self.estimator.plan(batch, pool, &mut rng, &mut self.plan)?;
+            engine.step(&self.plan, rate(self.config, state.steps, total))?;
+            state.steps += 1;
+            state.pairs += self.plan.pairs() as u64;
+        }
+        state.train_loss = engine.take_loss();
+        Ok(())
+    }
+
+    fn validate(&mut self, engine: &mut dyn Engine, state: &mut FitState) -> Result<()> {
+        state.validation_loss = match self.config.validation {
+            Validation::Fixed => engine.evaluate(&self.validation)?,
+            Validation::Random => {
+                let index = RANDOM_VALIDATION + u64::from(state.epoch);
+                let mut rng = self.streams.stream(Purpose::Plan, self.round.into(), index);
+                let Self { estimator, rows, pool, plan, .. } = self;
+                estimator.plan(&rows.held_out, pool, &mut rng, plan)?;
+                engine.evaluate(plan)?
+            }
+        };
+        Ok(())
+    }
+
+    /// Keeps the best weights, and decides whether to go on.
+    fn judge(&self, state: &mut FitState) {
+        let diverged = state.stop.is_some();
+        if !diverged && state.best.as_ref().is_none_or(|best| state.validation_loss < best.loss) {
+            let best = state.best.get_or_insert_with(|| Best {
+                epoch: 0,
+                loss: 0.0,
+                train_loss: 0.0,
+                params: Vec::new(),
+            });
+            (best.epoch, best.loss) = (state.epoch, state.validation_loss);
+            best.train_loss = state.train_loss;
+            best.params.clone_from(&state.engine.params);
+        }
+        let best = state.best.as_ref().map_or(0, |best| best.epoch);
+        if !diverged && state.epoch >= self.epochs() {
+            state.stop = Some(StopReason::Budget);
+        } else if !diverged && state.epoch - best >= self.config.patience {
+            state.stop = Some(StopReason::Patience);
+        }
+        if let (Some(_), true, Some(best)) = (state.stop, self.config.restore_best, &state.best) {
+            state.engine.params.clone_from(&best.params);
+        }
+    }
+}
+
+/// The learning rate of a step out of `total`.
+fn rate(config: &TrainConfig, step: u64, total: u64) -> f64 {
+    match config.schedule {
+        Schedule::Constant => config.rate,
+        Schedule::Cosine => {
+            let share = step as f64 / total as f64;
+            config.rate * 0.5 * (1.0 + (std::f64::consts::PI * share).cos())
+        }
+    }
+}
