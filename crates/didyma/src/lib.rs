@@ -71,6 +71,7 @@ pub mod rows;
 pub mod simulator;
 pub mod table;
 pub mod tasks;
+pub mod tensors;
 pub mod toy;
 pub mod train;
 pub mod workload;
