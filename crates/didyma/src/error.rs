@@ -1,5 +1,6 @@
 //! One error type, whose messages are sentences that name the argument and the remedy.
 
+pub use crate::run::RunProblem;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
@@ -150,6 +151,14 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         problem: FileProblem,
+    },
+    /// A directory of a run that cannot be used, or a database in it.
+    #[error("{}", problem.sentence(path))]
+    Run {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: RunProblem,
     },
     /// A table that cannot be used.
     #[error("{}, line {line}: {problem}", path.display())]

@@ -68,6 +68,7 @@ pub mod prior;
 pub mod report;
 pub mod rng;
 pub mod rows;
+pub mod run;
 pub mod simulator;
 pub mod table;
 pub mod tasks;
