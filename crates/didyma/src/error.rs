@@ -1,5 +1,6 @@
 //! One error type, whose messages are sentences that name the argument and the remedy.
 
+pub use crate::run::RunProblem;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
@@ -186,13 +187,21 @@ pub enum Error {
         /// Its reason.
         source: std::io::Error,
     },
-    /// A model file that cannot be used.
+    /// A model or checkpoint that cannot be used.
     #[error("{} cannot be loaded: {problem}", path.display())]
     ModelFile {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: FileProblem,
+    },
+    /// A directory of a run that cannot be used, or a database in it.
+    #[error("{}", problem.sentence(path))]
+    Run {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: RunProblem,
     },
     /// A table that cannot be used.
     #[error("{}, line {line}: {problem}", path.display())]
@@ -226,7 +235,7 @@ pub enum Error {
     },
 }
 
-/// The ways in which a model file can be bad.
+/// The ways in which a saved file can be bad.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileProblem {
@@ -241,8 +250,8 @@ pub enum FileProblem {
     /// Its content does not match its checksum, or its header its own rules.
     #[error("it is corrupted ({0}); copy it again, or use an earlier one")]
     Corrupted(String),
-    /// Not written by this program.
-    #[error("it is not a Didyma model ({0}); give a file that Didyma saved")]
+    /// Not written by this program: what was needed, and in brackets why it is not that.
+    #[error("it is not {0}; give one that Didyma saved")]
     Foreign(String),
     /// Written by a newer program.
     #[error("its format is version {found}, and this program reads up to {known}; update Didyma")]

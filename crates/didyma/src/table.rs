@@ -1,4 +1,4 @@
-//! Tables of numbers in CSV files: a header with the names of the columns, then a row on each line.
+//! Tables of numbers in CSV files: comments, a header with the names of the columns, then a row on each line.
 
 use crate::error::{Error, Result};
 use crate::files::write_whole;
@@ -16,7 +16,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a CSV file. A first line without numbers is the header; with `index`, the first
+    /// Reads a CSV file. Lines at its beginning that start with `#` are comments and left out; a first
+    /// line without numbers is the header; with `index`, the first
     /// column only numbers the rows and is left out. Every row must have as many finite numbers.
     pub fn read(path: &Path, index: bool) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
@@ -55,6 +56,12 @@ impl Table {
         text
     }
 
+    /// The content of a CSV file that begins with these lines as comments.
+    pub fn text_after(&self, comments: &str) -> String {
+        let comments = comments.lines().map(|line| format!("# {line}\n"));
+        comments.chain([self.text()]).collect()
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.data.len() / self.columns
@@ -76,6 +83,13 @@ impl Table {
 type Problem = (u64, String);
 
 fn parse(text: &str, index: bool) -> std::result::Result<Table, Problem> {
+    let comments: Vec<&str> =
+        text.split_inclusive('\n').take_while(|l| l.starts_with('#')).collect();
+    let rest = &text[comments.iter().map(|line| line.len()).sum()..];
+    parse_rows(rest, index).map_err(|(line, problem)| (line + comments.len() as u64, problem))
+}
+
+fn parse_rows(text: &str, index: bool) -> std::result::Result<Table, Problem> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -147,6 +161,18 @@ mod tests {
         );
         assert_eq!(table.select(&["any"]), Some(vec![1.0, 3.0]));
         assert_eq!(parse(&table.text(), false).unwrap(), table);
+    }
+
+    #[test]
+    fn comments_lead_the_file_and_are_left_out_again() {
+        let table = Table { names: vec!["a".into(), "b".into()], columns: 2, data: vec![1.0, 2.5] };
+        let text = table.text_after("first, 1\nsecond");
+        assert_eq!(text, "# first, 1\n# second\na,b\n1,2.5\n");
+        assert_eq!(parse(&text, false).unwrap(), table);
+        assert_eq!(parse("#\r\n#\"\r\n1,2.5\r\n", false).unwrap().data, table.data);
+        let (line, problem) = parse("# first\na,b\n1,2\n3\n", false).unwrap_err();
+        assert!(line == 4 && problem.contains("1 columns"), "{line} {problem}");
+        assert!(parse("# nothing else", false).is_err());
     }
 
     #[test]

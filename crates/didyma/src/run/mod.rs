@@ -1,0 +1,232 @@
+//! The directory of a run: everything that was simulated and learnt, safe whenever the process ends.
+//!
+//! ```text
+//! run.db                  configuration, simulations, finished rounds, events (SQLite)
+//! lock                    held by the process that works on the run
+//! checkpoint.safetensors  where training stands
+//! round-K.safetensors     the model after round K
+//! summary.json, posterior.csv, posterior.npz   the results
+//! ```
+//!
+//! A simulation counts once [`RunDir::store`] returns: it is then on the disk. All other files appear whole
+//! or not at all.
+
+mod archive;
+mod database;
+mod lock;
+mod problem;
+mod records;
+
+pub use archive::{Array, npz};
+pub use problem::RunProblem;
+pub use records::StoredRow;
+
+use crate::error::{Error, FileProblem, Result};
+use crate::files::{sync_entry, write_whole};
+use lock::{LOCK, Lock};
+use problem::Stored;
+use rusqlite::Connection;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Name of the file with the simulations.
+pub const DATABASE: &str = "run.db";
+/// Name of the file that says where training stands.
+pub const CHECKPOINT: &str = "checkpoint.safetensors";
+/// Name of the file with the results in short.
+pub const SUMMARY: &str = "summary.json";
+/// Name of the file with samples of the posterior, as text.
+pub const POSTERIOR_CSV: &str = "posterior.csv";
+/// Name of the file with samples of the posterior, for numpy.
+pub const POSTERIOR_NPZ: &str = "posterior.npz";
+
+/// What a run that was ended while it began may leave behind.
+const BEGINNINGS: [&str; 5] = [LOCK, DATABASE, "run.db-wal", "run.db-shm", "run.db-journal"];
+
+/// A run on the disk.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    version: String,
+    config: String,
+    // Dropped before the lock, as fields are in their order: what it still writes when it closes is protected.
+    connection: Connection,
+    _lock: Option<Lock>,
+}
+
+impl RunDir {
+    /// Begins a run in a new or empty directory.
+    ///
+    /// Ended at any moment, it leaves a whole run or a directory in which one can begin.
+    pub fn create(path: &Path, config: &str) -> Result<Self> {
+        let refused = |problem: RunProblem| error(path, problem.at_the_beginning());
+        make_directory(path)?;
+        check_empty(path)?;
+        let lock = lock::take(path).map_err(refused)?;
+        let mut connection = database::make(&path.join(DATABASE)).map_err(refused)?;
+        match database::recognise(&connection) {
+            Err(RunProblem::NotBegun) => {}
+            Ok(_) => return Err(refused(RunProblem::Exists)),
+            Err(RunProblem::Database(FileProblem::Foreign(_))) => {
+                return Err(refused(RunProblem::NotEmpty));
+            }
+            Err(problem) => return Err(refused(problem)),
+        }
+        let meta = database::begin(&mut connection, config).map_err(refused)?;
+        Ok(Self::new(path, (connection, meta), Some(lock)))
+    }
+
+    /// Opens a run to continue it; no other process can do so until it is dropped.
+    pub fn open(path: &Path) -> Result<Self> {
+        let database = existing(path)?;
+        let refused = |problem| error(path, problem);
+        let lock = lock::take(path).map_err(refused)?;
+        let opened = database::open(&database).map_err(refused)?;
+        Ok(Self::new(path, opened, Some(lock)))
+    }
+
+    /// Opens a run to read it, also while another process continues it. Whatever writes is an error.
+    pub fn read(path: &Path) -> Result<Self> {
+        let database = existing(path)?;
+        let opened = database::read(&database).map_err(|problem| error(path, problem))?;
+        Ok(Self::new(path, opened, None))
+    }
+
+    fn new(path: &Path, opened: (Connection, database::Meta), lock: Option<Lock>) -> Self {
+        let (connection, database::Meta { version, config }) = opened;
+        Self { path: path.to_owned(), version, config, connection, _lock: lock }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The configuration with which the run began, as JSON.
+    pub fn config(&self) -> &str {
+        &self.config
+    }
+
+    /// Version of the program that began the run.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Where a file of the run is, for example [`CHECKPOINT`].
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Where the model after a round is.
+    pub fn model(&self, round: u32) -> PathBuf {
+        self.file(&format!("round-{round}.safetensors"))
+    }
+
+    /// Writes a file of the run, whole or not at all.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        write_whole(&self.file(name), bytes)
+    }
+
+    /// Stores simulations, all or none; one whose round and index are there already is ignored.
+    ///
+    /// They are on the disk when this returns, which takes the disk a few milliseconds however many they are.
+    pub fn store(&mut self, rows: &[StoredRow]) -> Result<()> {
+        let stored = records::store(&mut self.connection, rows);
+        self.told(stored)
+    }
+
+    /// All simulations, by round and index. All have the same sizes.
+    pub fn rows(&self) -> Result<Vec<StoredRow>> {
+        self.told(records::rows(&self.connection))
+    }
+
+    /// Stores the result of a round, which is then finished; an earlier result of it is replaced.
+    pub fn finish_round(&mut self, round: u32, json: &str) -> Result<()> {
+        self.told(records::finish_round(&self.connection, round, json))
+    }
+
+    /// The results of the finished rounds, in order.
+    pub fn rounds(&self) -> Result<Vec<String>> {
+        self.told(records::rounds(&self.connection))
+    }
+
+    /// Notes an event with the time of the clock. Nothing that is computed may depend on it.
+    pub fn log(&mut self, kind: &str, json: &str) -> Result<()> {
+        self.told(records::log(&self.connection, kind, json))
+    }
+
+    /// All events in order: seconds since 1970, kind, JSON.
+    pub fn events(&self) -> Result<Vec<(f64, String, String)>> {
+        self.told(records::events(&self.connection))
+    }
+
+    fn told<T>(&self, stored: Stored<T>) -> Result<T> {
+        stored.map_err(|problem| error(&self.path, problem))
+    }
+}
+
+fn error(path: &Path, problem: RunProblem) -> Error {
+    Error::Run { path: path.to_owned(), problem }
+}
+
+fn make_directory(path: &Path) -> Result<()> {
+    if path.is_file() {
+        return Err(error(path, RunProblem::NotADirectory));
+    }
+    let made = std::fs::create_dir_all(path).and_then(|()| sync_entry(path));
+    made.map_err(|source| Error::Io { action: "create", path: path.to_owned(), source })
+}
+
+/// An error if there is anything from which a run could not begin.
+fn check_empty(path: &Path) -> Result<()> {
+    let refused = |source| Error::Io { action: "read", path: path.to_owned(), source };
+    for entry in std::fs::read_dir(path).map_err(refused)? {
+        let name = entry.map_err(refused)?.file_name();
+        if !BEGINNINGS.iter().any(|&known| name == known) {
+            let run = path.join(DATABASE).is_file();
+            return Err(error(path, if run { RunProblem::Exists } else { RunProblem::NotEmpty }));
+        }
+    }
+    Ok(())
+}
+
+/// The path of the database, if there is one.
+fn existing(path: &Path) -> Result<PathBuf> {
+    let database = path.join(DATABASE);
+    match std::fs::metadata(&database) {
+        Ok(found) if found.is_file() => Ok(database),
+        Err(source) if source.kind() == ErrorKind::PermissionDenied => {
+            Err(Error::Io { action: "read", path: database, source })
+        }
+        _ => Err(error(path, RunProblem::Missing)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_loses_nothing_and_does_not_stop_the_run_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = RunDir::create(folder.path(), "{}").unwrap();
+        let row =
+            |index| StoredRow { round: 0, index, theta: vec![1.0; 100], x: Ok(vec![2.0; 100]) };
+        run.store(&[row(0)]).unwrap();
+        let pages: u32 = run.connection.query_row("PRAGMA page_count", [], |r| r.get(0)).unwrap();
+        let limit = |run: &RunDir, pages: u32| {
+            run.connection
+                .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+                .unwrap();
+        };
+        limit(&run, pages);
+        let many: Vec<StoredRow> = (0..100).map(row).collect();
+        let told = run.store(&many).unwrap_err().to_string();
+        assert!(told.contains("nothing stored so far is lost; make room on the disk"), "{told}");
+        assert!(told.contains(&format!("`didyma resume {}`", folder.path().display())), "{told}");
+        assert_eq!(run.rows().unwrap(), [row(0)]);
+        limit(&run, 1_000_000);
+        run.store(&many).unwrap();
+        assert_eq!(run.rows().unwrap(), many);
+    }
+}

@@ -1,0 +1,149 @@
+//! What can be wrong with the directory of a run, as sentences with the remedy.
+
+use super::DATABASE;
+use crate::error::FileProblem;
+use rusqlite::ErrorCode;
+use std::io::ErrorKind;
+use std::path::Path;
+
+const MAKE_ROOM: &str = "make room on the disk";
+const REPAIR: &str = "make room on the disk or repair it";
+const PERMIT: &str = "permit writing there, or copy the directory to where it is permitted";
+
+/// The ways in which the directory of a run cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunProblem {
+    /// A run cannot begin in a file.
+    NotADirectory,
+    /// A run cannot begin among files of something else.
+    NotEmpty,
+    /// A run cannot begin twice.
+    Exists,
+    /// There is nothing to open.
+    Missing,
+    /// What was to be a run was ended before its first entry.
+    NotBegun,
+    /// Another process works on it.
+    Locked {
+        /// Its number, where the system tells.
+        process: Option<u32>,
+    },
+    /// Another program keeps the database to itself.
+    Busy,
+    /// The database cannot be used.
+    Database(FileProblem),
+    /// The operating system does not let the files be read or written.
+    Refused {
+        /// Its words.
+        reason: String,
+        /// What to do about it.
+        remedy: &'static str,
+        /// Whether there is a run to continue.
+        begun: bool,
+    },
+}
+
+/// What an operation on the database comes to.
+pub(super) type Stored<T> = Result<T, RunProblem>;
+
+impl RunProblem {
+    /// The whole message about the run in `path`.
+    pub(crate) fn sentence(&self, path: &Path) -> String {
+        let (dir, database) = (path.display(), path.join(DATABASE));
+        let database = database.display();
+        match self {
+            Self::NotADirectory => {
+                format!("{dir} is a file, but a run needs a directory: choose another --out")
+            }
+            Self::NotEmpty => format!(
+                "{dir} holds files of something else, and a run needs a directory of its own: \
+                 choose another --out, or empty it first"
+            ),
+            Self::Exists => format!(
+                "{dir} already holds a run: continue it with `didyma resume {dir}`, or choose another --out"
+            ),
+            Self::Missing => format!(
+                "{dir} holds no run (there is no {database}): give the directory that was the --out of one"
+            ),
+            Self::NotBegun => format!(
+                "{dir} holds a run that was ended before it began: start it again with the same --out"
+            ),
+            Self::Locked { process } => {
+                let number = process.map_or(String::new(), |number| format!(" (number {number})"));
+                format!("another process{number} works on {dir}: wait for it, or end it first")
+            }
+            Self::Busy => format!(
+                "{database} is kept busy by another program: close it, then run `didyma resume {dir}`"
+            ),
+            Self::Database(problem) => format!("{database} cannot be loaded: {problem}"),
+            Self::Refused { reason, remedy, begun: true } => format!(
+                "{dir} could not be read or written ({reason}): nothing stored so far is lost; \
+                 {remedy}, then run `didyma resume {dir}`"
+            ),
+            Self::Refused { reason, remedy, begun: false } => {
+                format!("no run could begin in {dir} ({reason}): {remedy}, then start it again")
+            }
+        }
+    }
+
+    /// The same where there is no run yet that could be continued.
+    pub(super) fn at_the_beginning(self) -> Self {
+        match self {
+            Self::Refused { reason, remedy, .. } => Self::Refused { reason, remedy, begun: false },
+            other => other,
+        }
+    }
+
+    pub(super) fn corrupted(why: impl ToString) -> Self {
+        Self::Database(FileProblem::Corrupted(why.to_string()))
+    }
+
+    pub(super) fn foreign(why: &str) -> Self {
+        Self::Database(FileProblem::Foreign(format!("a Didyma run ({why})")))
+    }
+}
+
+impl From<rusqlite::Error> for RunProblem {
+    fn from(error: rusqlite::Error) -> Self {
+        let remedy = match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => MAKE_ROOM,
+            Some(ErrorCode::SystemIoFailure) => REPAIR,
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                PERMIT
+            }
+            Some(ErrorCode::OutOfMemory) => "give the program more memory",
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => return Self::Busy,
+            Some(ErrorCode::NotADatabase) => return Self::foreign("it is no SQLite database"),
+            // The statements are fixed and tested: when one fails otherwise, the file is not what was written.
+            _ => return Self::corrupted(error),
+        };
+        Self::Refused { reason: error.to_string(), remedy, begun: true }
+    }
+}
+
+impl From<std::io::Error> for RunProblem {
+    fn from(error: std::io::Error) -> Self {
+        let remedy = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => MAKE_ROOM,
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => PERMIT,
+            _ => REPAIR,
+        };
+        Self::Refused { reason: error.to_string(), remedy, begun: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_has_not_begun_is_not_to_be_resumed() {
+        let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let full = RunProblem::from(rusqlite::Error::SqliteFailure(full, None));
+        let told = full.sentence(Path::new("out"));
+        assert!(told.ends_with("make room on the disk, then run `didyma resume out`"), "{told}");
+        let told = full.at_the_beginning().sentence(Path::new("out"));
+        assert!(told.ends_with("make room on the disk, then start it again"), "{told}");
+    }
+}

@@ -1,0 +1,130 @@
+//! What a run stores: simulations, finished rounds, events.
+
+use super::database::{check, checksum};
+use super::problem::{RunProblem, Stored};
+use rusqlite::{Connection, Row};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// One simulation, done or failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRow {
+    /// The round it belongs to.
+    pub round: u32,
+    /// Its place in the round.
+    pub index: u32,
+    /// Its parameters.
+    pub theta: Vec<f32>,
+    /// What came out, or why nothing did.
+    pub x: Result<Vec<f32>, String>,
+}
+
+pub(super) fn store(connection: &mut Connection, rows: &[StoredRow]) -> Stored<()> {
+    let transaction = connection.transaction()?;
+    {
+        let mut insert = transaction
+            .prepare("INSERT OR IGNORE INTO simulations VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+        for row in rows {
+            let theta = to_bytes(&row.theta);
+            let (x, failure) = match &row.x {
+                Ok(x) => (Some(to_bytes(x)), None),
+                Err(failure) => (None, Some(failure)),
+            };
+            let failure = failure.map(String::as_str);
+            let crc = row_checksum(row.round, row.index, &theta, x.as_deref(), failure);
+            insert.execute((row.round, row.index, &theta, &x, failure, crc))?;
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+pub(super) fn rows(connection: &Connection) -> Stored<Vec<StoredRow>> {
+    let query = "SELECT round, \"index\", theta, x, failure, crc FROM simulations ORDER BY 1, 2";
+    let mut statement = connection.prepare(query)?;
+    let mut found = statement.query([])?;
+    let mut rows: Vec<StoredRow> = Vec::new();
+    let mut dim_x = None;
+    while let Some(record) = found.next()? {
+        let row = decode(record)?;
+        let dim_theta = rows.first().map_or(row.theta.len(), |first| first.theta.len());
+        let len_x = row.x.as_ref().ok().map(Vec::len);
+        dim_x = dim_x.or(len_x);
+        if row.theta.len() != dim_theta || (len_x.is_some() && len_x != dim_x) {
+            let (round, index) = (row.round, row.index);
+            let why = format!("simulation {index} of round {round} has another size than others");
+            return Err(RunProblem::corrupted(why));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn decode(record: &Row) -> Stored<StoredRow> {
+    let (round, index): (u32, u32) = (record.get(0)?, record.get(1)?);
+    let what = format!("simulation {index} of round {round}");
+    let theta = record.get_ref(2)?.as_blob().map_err(|_| RunProblem::corrupted(&what))?;
+    let (x, failure): (Option<Vec<u8>>, Option<String>) = (record.get(3)?, record.get(4)?);
+    let crc = row_checksum(round, index, theta, x.as_deref(), failure.as_deref());
+    check(record.get(5)?, crc, &what)?;
+    let odd = || RunProblem::corrupted(format!("{what} ends within a number"));
+    let x = match (x, failure) {
+        (Some(x), None) => Ok(to_numbers(&x).ok_or_else(odd)?),
+        (None, Some(failure)) => Err(failure),
+        _ => return Err(RunProblem::corrupted(format!("{what} is neither done nor failed"))),
+    };
+    Ok(StoredRow { round, index, theta: to_numbers(theta).ok_or_else(odd)?, x })
+}
+
+fn row_checksum(
+    round: u32,
+    index: u32,
+    theta: &[u8],
+    x: Option<&[u8]>,
+    failure: Option<&str>,
+) -> u32 {
+    let failure = failure.unwrap_or_default().as_bytes();
+    let (round, index) = (round.to_le_bytes(), index.to_le_bytes());
+    checksum(&[&round, &index, theta, x.unwrap_or_default(), failure])
+}
+
+fn to_bytes(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn to_numbers(bytes: &[u8]) -> Option<Vec<f32>> {
+    let (numbers, rest) = bytes.as_chunks();
+    let numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
+    rest.is_empty().then(|| numbers.collect())
+}
+
+pub(super) fn finish_round(connection: &Connection, round: u32, json: &str) -> Stored<()> {
+    let crc = checksum(&[&round.to_le_bytes(), json.as_bytes()]);
+    connection.execute("INSERT OR REPLACE INTO rounds VALUES (?1, ?2, ?3)", (round, json, crc))?;
+    Ok(())
+}
+
+pub(super) fn rounds(connection: &Connection) -> Stored<Vec<String>> {
+    let mut statement = connection.prepare("SELECT round, json, crc FROM rounds ORDER BY 1")?;
+    let mut found = statement.query([])?;
+    let mut rounds = Vec::new();
+    while let Some(record) = found.next()? {
+        let (round, json, crc): (u32, String, u32) = record.try_into()?;
+        let what = format!("the result of round {round}");
+        check(crc, checksum(&[&round.to_le_bytes(), json.as_bytes()]), &what)?;
+        rounds.push(json);
+    }
+    Ok(rounds)
+}
+
+pub(super) fn log(connection: &Connection, kind: &str, json: &str) -> Stored<()> {
+    // A clock before 1970 is wrong, and no reason to stop a run.
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let insert = "INSERT INTO events (time, kind, json) VALUES (?1, ?2, ?3)";
+    connection.execute(insert, (time, kind, json))?;
+    Ok(())
+}
+
+pub(super) fn events(connection: &Connection) -> Stored<Vec<(f64, String, String)>> {
+    let mut statement = connection.prepare("SELECT time, kind, json FROM events ORDER BY id")?;
+    let events = statement.query_map([], |record| record.try_into())?;
+    Ok(events.collect::<rusqlite::Result<_>>()?)
+}

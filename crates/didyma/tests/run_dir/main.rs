@@ -1,0 +1,111 @@
+//! The directory of a run: what is stored stays, whatever ends the process, and everything else is told in a sentence.
+
+#![allow(clippy::unwrap_used)]
+
+mod damage;
+mod process;
+
+use didyma::run::{DATABASE, RunDir, StoredRow};
+use std::path::Path;
+
+const CONFIG: &str = "{\"task\":\"two-moons\",\"θ\":2}";
+/// Simulations that are stored at once.
+const BATCH: u32 = 7;
+
+/// Simulation number `index`: every fifth fails.
+fn row(index: u32) -> StoredRow {
+    let number = index as f32;
+    let x = match index % 5 {
+        4 => Err(format!("no solution for {index}")),
+        _ => Ok(vec![number, -number, 0.1 * number]),
+    };
+    StoredRow { round: 1 + index / 100, index: index % 100, theta: vec![number, f32::MIN], x }
+}
+
+fn rows(count: u32) -> Vec<StoredRow> {
+    (0..count).map(row).collect()
+}
+
+/// A run with 120 simulations, two rounds and an event, in `dir`.
+fn stored(dir: &Path) -> RunDir {
+    let mut run = RunDir::create(dir, CONFIG).unwrap();
+    run.store(&rows(120)).unwrap();
+    run.finish_round(1, "{\"loss\":1}").unwrap();
+    run.finish_round(2, "{\"loss\":2}").unwrap();
+    run.log("begin", "{}").unwrap();
+    run
+}
+
+fn told<T: std::fmt::Debug>(result: didyma::Result<T>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn a_run_comes_back_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("deep/out 1?#%");
+    let mut run = stored(&dir);
+    let mut changed = row(3);
+    changed.theta[0] += 1.0;
+    run.store(&[changed, row(120)]).unwrap();
+    drop(run);
+    for run in [RunDir::open(&dir).unwrap(), RunDir::read(&dir).unwrap()] {
+        assert_eq!((run.config(), run.version()), (CONFIG, env!("CARGO_PKG_VERSION")));
+        assert_eq!(run.rows().unwrap(), rows(121), "what is there already is kept");
+        assert_eq!(run.rounds().unwrap(), ["{\"loss\":1}", "{\"loss\":2}"]);
+        let events = run.events().unwrap();
+        assert!(events.len() == 1 && events[0].0 > 1.7e9 && events[0].1 == "begin");
+    }
+    let mut reader = RunDir::read(&dir).unwrap();
+    assert!(told(reader.store(&[row(0)])).contains("readonly"));
+}
+
+#[test]
+fn a_run_begins_only_in_a_directory_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let create = |name: &str| RunDir::create(&dir.join(name), CONFIG);
+    std::fs::write(dir.join("file"), "").unwrap();
+    assert!(told(create("file")).contains("is a file, but a run needs a directory"));
+    assert!(told(RunDir::create(dir, CONFIG)).contains("holds files of something else"));
+    assert!(!dir.join("lock").exists(), "nothing is left where no run can begin");
+    drop(create("run").unwrap());
+    let exists = "already holds a run: continue it with `didyma resume ";
+    assert!(told(create("run")).contains(exists));
+    std::fs::write(dir.join("run/summary.json"), "{}").unwrap();
+    assert!(told(create("run")).contains(exists));
+    assert!(told(RunDir::open(&dir.join("none"))).contains("holds no run"));
+    assert!(told(RunDir::read(dir)).contains("holds no run"));
+    assert!(!dir.join("none").exists());
+
+    // What an ended beginning leaves is begun again.
+    std::fs::create_dir(dir.join("begun")).unwrap();
+    std::fs::write(dir.join("begun/lock"), "1").unwrap();
+    std::fs::write(dir.join("begun").join(DATABASE), "").unwrap();
+    assert!(told(RunDir::open(&dir.join("begun"))).contains("ended before it began"));
+    assert!(told(RunDir::read(&dir.join("begun"))).contains("ended before it began"));
+    create("begun").unwrap();
+}
+
+#[test]
+fn readers_see_whole_batches_while_another_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunDir::create(folder.path(), CONFIG).unwrap();
+    let reader = RunDir::read(folder.path()).unwrap();
+    for count in 1..=50 {
+        run.store(&rows(BATCH * count)[(BATCH * (count - 1)) as usize..]).unwrap();
+        assert_eq!(reader.rows().unwrap().len() as u32, BATCH * count);
+    }
+    let writer = std::thread::spawn(move || {
+        (51..=150).for_each(|count| {
+            run.store(&rows(BATCH * count)[(BATCH * (count - 1)) as usize..]).unwrap();
+        });
+    });
+    while !writer.is_finished() {
+        let found = reader.rows().unwrap();
+        assert_eq!(found.len() as u32 % BATCH, 0);
+        assert_eq!(found, rows(found.len() as u32));
+    }
+    writer.join().unwrap();
+    assert_eq!(reader.rows().unwrap().len() as u32, 150 * BATCH);
+}
