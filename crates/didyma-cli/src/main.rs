@@ -8,10 +8,14 @@ mod abc;
 mod alpha;
 mod args;
 mod bench;
+mod infer;
 mod levels;
+mod live;
 mod metrics;
 mod problems;
 mod progress;
+mod results;
+mod settings;
 
 use anyhow::{Context, bail};
 use args::{Args, BenchCommand, Command};
@@ -42,6 +46,13 @@ fn sentence(error: &anyhow::Error) -> String {
 fn run(args: Args) -> anyhow::Result<()> {
     check_kernels()?;
     match args.command {
+        Command::Infer(args) => show(&infer::infer(&args)?, args.json),
+        Command::Resume(args) => show(&infer::resume(&args)?, args.json),
+        Command::Show(args) => show(&results::show(&args)?, args.json),
+        Command::Sample(args) => results::sample(&args),
+        Command::Evaluate(args) => show(&results::evaluate(&args)?, args.json),
+        Command::LogDensity(args) => results::log_density(&args),
+        Command::Settings(args) => show(&settings::settings(&args)?, args.json),
         Command::Tasks(args) => show(&problems::tasks(), args.json),
         Command::Simulate(args) => match problems::simulate(&args)? {
             Some(report) => show(&report, args.json),

@@ -96,7 +96,7 @@ fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result
     }
     let (threads, streams) = (run.threads(), Streams::new(run.seed));
     let streams = streams.simulations(Purpose::Metric, 0);
-    let go_on = &mut |_| ControlFlow::Continue(());
+    let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
     let found = simulator::simulate(&*task.simulator, samples, &streams, 0, threads, go_on)?;
     let x = Rows::new("x", &found.x, task.simulator.x_dim())?;
     Ok(median_distance(x, &task.observation, &task.scale)?.ln())

@@ -215,6 +215,14 @@ impl Config {
         }
     }
 
+    /// The estimator's name as users say it: maximum likelihood on draws of the prior is neural posterior estimation.
+    pub fn method_name(&self) -> &'static str {
+        match self.estimator.method {
+            Method::Likelihood => "npe",
+            method => method.name(),
+        }
+    }
+
     fn paper(method: Method) -> Self {
         Self {
             profile: Profile::Paper,

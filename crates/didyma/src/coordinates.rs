@@ -134,6 +134,26 @@ impl Coordinates {
         x.chain(theta).fold(0.0, f64::max)
     }
 
+    /// Offset and slope of these features of x as functions of `new` ones, around the new centre: exact without a bend.
+    pub fn features_by(&self, new: &Self) -> (Vec<f64>, Vec<f64>) {
+        let pairs = self.x.mean.iter().zip(&self.x.scale).zip(new.x.mean.iter().zip(&new.x.scale));
+        pairs
+            .map(|((mean, scale), (new_mean, new_scale))| {
+                let y = bend((new_mean - mean) / scale, self.bend);
+                (y, (-unbend(y, self.bend).1).exp() * new_scale / scale)
+            })
+            .unzip()
+    }
+
+    /// Whether these are coordinates of θ and x of these dimensions: what a file says must be checked.
+    pub fn fit(&self, theta_dim: usize, x_dim: usize) -> bool {
+        let Whitening { mean, factor } = &self.theta;
+        let finite = |numbers: &[f64]| numbers.iter().all(|v| v.is_finite());
+        let theta = mean.len() == theta_dim && finite(mean) && factor.is_valid(theta_dim);
+        let x = (self.x.mean.len(), self.x.scale.len()) == (x_dim, x_dim) && finite(&self.x.mean);
+        theta && x && self.x.scale.iter().all(|s| s.is_finite() && *s > 0.0)
+    }
+
     /// Number of features of x.
     pub fn x_dim(&self) -> usize {
         self.x.mean.len()

@@ -2,11 +2,15 @@
 
 use crate::coordinates::Coordinates;
 use crate::error::{Error, Result};
-use crate::flow::SplineFlow;
+use crate::flow::{FlowConfig, SplineFlow};
 use crate::parallel;
 use crate::prior::Prior;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
+use crate::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
 
 /// q(θ | x), and the observation at which it is the posterior.
 ///
@@ -19,6 +23,20 @@ pub struct Posterior {
     pub(crate) params: Vec<f32>,
     pub(crate) observation: Vec<f64>,
 }
+
+/// All of a posterior but its parameters, as files hold it.
+#[derive(Serialize, Deserialize)]
+struct Described {
+    version: String,
+    prior: Prior,
+    coordinates: Coordinates,
+    flow: FlowConfig,
+    observation: Vec<f64>,
+    /// How it was made.
+    about: Value,
+}
+
+const KIND: &str = "posterior";
 
 /// Draws of a posterior.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,6 +193,42 @@ impl Posterior {
             round: u64::MAX,
         };
         Ok(self.sample_at(x, MASS_DRAWS, streams, threads)?.acceptance.ln())
+    }
+
+    /// Writes the posterior to one file, whole or not at all; `about` says how it was made.
+    pub fn save(&self, path: &Path, about: &Value) -> Result<()> {
+        let described = Described {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            prior: self.prior.clone(),
+            coordinates: self.coordinates.clone(),
+            flow: self.flow.config().clone(),
+            observation: self.observation.clone(),
+            about: about.clone(),
+        };
+        let json = serde_json::to_string(&described).expect("numbers and strings");
+        let tensors = vec![NamedTensor::flat("params", self.params.clone())];
+        TensorFile { kind: KIND, json, tensors }.save(path)
+    }
+
+    /// Reads a posterior that [`Posterior::save`] wrote.
+    pub fn load(path: &Path) -> Result<Self> {
+        let file = TensorFile::load(path, KIND, &["params"])?;
+        let posterior = Self::decode(file);
+        posterior.map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
+    }
+
+    fn decode(file: TensorFile) -> Decoded<Self> {
+        let found: Described = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
+        let Described { prior, coordinates, flow, observation, .. } = found;
+        let agree = (flow.theta_dim, flow.x_dim) == (prior.dim(), observation.len())
+            && coordinates.fit(prior.dim(), observation.len());
+        if !agree {
+            return Err(corrupted(&"its parts have different dimensions"));
+        }
+        let flow = SplineFlow::new(flow).map_err(|e| corrupted(&e))?;
+        let params = file.tensors.into_iter().flat_map(|tensor| tensor.data).collect::<Vec<_>>();
+        flow.check_params(&params).map_err(|e| corrupted(&e))?;
+        Ok(Self { prior, coordinates, flow, params, observation })
     }
 
     /// What the flow reads of an observation.

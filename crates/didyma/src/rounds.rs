@@ -94,6 +94,8 @@ pub struct RoundReport {
     pub seconds_simulate: f64,
     /// Wall-clock time of training.
     pub seconds_train: f64,
+    /// Wall-clock time of comparing with the truth.
+    pub seconds_score: f64,
     /// Training loss of the epoch whose weights were kept.
     pub train_loss: f64,
     /// Its validation loss.
@@ -320,7 +322,14 @@ impl<'a> Run<'a> {
         let coordinates = kept.cloned().unwrap_or(found);
         let engine = match (self.config.train.start, before) {
             (Start::Carried, Some(training)) => training.fit.engine,
-            (Start::Warm, Some(training)) => EngineState::fresh(training.fit.engine.params),
+            (Start::Warm, Some(training)) => {
+                let mut params = training.fit.engine.params;
+                if recentred {
+                    let (offset, slope) = training.coordinates.features_by(&coordinates);
+                    self.flow()?.fold_x(&mut params, &offset, &slope);
+                }
+                EngineState::fresh(params)
+            }
             (Start::Fitting, Some(training)) if !recentred => {
                 EngineState::fresh(training.fit.engine.params)
             }
@@ -385,6 +394,7 @@ impl<'a> Run<'a> {
         let posterior = self.posterior()?.expect("training is done");
         let Training { fit, recentred, .. } = self.training.as_ref().expect("training is done");
         let outside_prior = self.outside_prior(&posterior, round)?;
+        let clock = Instant::now();
         let scores = match self.model.judge {
             Some(judge) => judge.score(&posterior, round)?,
             None => Scores::default(),
@@ -399,6 +409,7 @@ impl<'a> Run<'a> {
             stop_reason: fit.stop.expect("training is done"),
             seconds_simulate,
             seconds_train: fit.seconds,
+            seconds_score: clock.elapsed().as_secs_f64(),
             train_loss: kept.map_or(fit.train_loss, |best| best.train_loss),
             validation_loss: kept.map_or(fit.validation_loss, |best| best.loss),
             scores,

@@ -2,9 +2,14 @@
 
 mod estimators;
 mod problems;
+mod runs;
 
 pub use estimators::{AlphaArgs, EstimatorArgs, LevelsArgs};
 pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, TasksArgs};
+
+pub use runs::{
+    EvaluateArgs, InferArgs, LogDensityArgs, ResumeArgs, SampleArgs, SettingsArgs, ShowArgs,
+};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
@@ -24,6 +29,33 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Infer a task's posterior: propose, simulate and train, round after round.
+    ///
+    /// Everything is saved in a directory as it happens. Whatever ends the process (Ctrl-C, a kill, a full disk),
+    /// `didyma resume DIR` goes on and ends with the same bytes. The result depends on the seed, not on the threads.
+    #[command(after_help = "Examples:
+  didyma infer two-moons
+  didyma infer lotka-volterra --rounds 10 --simulations 1000 --seed 7 --out lv
+  didyma infer mg1 --method atomic --set estimator.atoms=20
+  didyma infer two-moons --profile paper --set estimator.coupling=planted --set flow.bound=3
+  didyma infer two-moons --json | jq .rounds[-1].c2st")]
+    Infer(InferArgs),
+    /// Go on with a run that was stopped, killed, or ran out of disk space.
+    Resume(ResumeArgs),
+    /// Show a run: rounds, and the posterior of each parameter.
+    Show(ShowArgs),
+    /// Draw samples from a run's posterior.
+    #[command(after_help = "Examples:
+  didyma sample runs/two-moons-tgrr-1 -n 5000 --out samples.csv
+  didyma sample runs/two-moons-tgrr-1 --observation other.csv")]
+    Sample(SampleArgs),
+    /// Score a run's posterior against reference samples: C2ST, MMD², LMD, NLOG.
+    Evaluate(EvaluateArgs),
+    /// Compute the log-density of a run's posterior at given parameters.
+    #[command(name = "log-density")]
+    LogDensity(LogDensityArgs),
+    /// List every setting of a profile, with its value and what it is.
+    Settings(SettingsArgs),
     /// List the built-in problems.
     Tasks(TasksArgs),
     /// Simulate a task: at given parameters, or at draws of its prior.

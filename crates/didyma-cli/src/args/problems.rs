@@ -8,11 +8,11 @@ use didyma::tasks::Task;
 use std::path::PathBuf;
 
 /// The task of a name.
-fn task() -> impl TypedValueParser<Value = String> {
+pub(super) fn task() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(Task::NAMES)
 }
 
-fn named(name: &str) -> Task {
+pub(super) fn named(name: &str) -> Task {
     Task::named(name).expect("only known names are accepted")
 }
 
@@ -192,7 +192,7 @@ impl MetricsArgs {
 }
 
 /// Rows that fit into a machine's memory.
-fn count(text: &str) -> Result<usize, String> {
+pub(super) fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if (1..=10_000_000).contains(&count) => Ok(count),
         _ => Err("give a whole number between 1 and 10000000".to_owned()),

@@ -17,6 +17,7 @@ mod conditioner;
 mod conditioner_gradient;
 mod config;
 mod file;
+mod fold;
 mod gradient;
 mod layout;
 mod linear;

@@ -12,17 +12,20 @@
 //! or not at all.
 
 mod archive;
+mod checkpoint;
 mod database;
 mod lock;
 mod problem;
+mod recorder;
 mod records;
 
 pub use archive::{Array, npz};
 pub use problem::RunProblem;
-pub use records::StoredRow;
+pub use recorder::{Manifest, Recorder, Summary, posterior, progress, reports};
 
 use crate::error::{Error, FileProblem, Result};
 use crate::files::{sync_entry, write_whole};
+use crate::rounds::SimulatedRow;
 use lock::{LOCK, Lock};
 use problem::Stored;
 use rusqlite::Connection;
@@ -130,13 +133,13 @@ impl RunDir {
     /// Stores simulations, all or none; one whose round and index are there already is ignored.
     ///
     /// They are on the disk when this returns, which takes the disk a few milliseconds however many they are.
-    pub fn store(&mut self, rows: &[StoredRow]) -> Result<()> {
+    pub fn store(&mut self, rows: &[SimulatedRow]) -> Result<()> {
         let stored = records::store(&mut self.connection, rows);
         self.told(stored)
     }
 
     /// All simulations, by round and index. All have the same sizes.
-    pub fn rows(&self) -> Result<Vec<StoredRow>> {
+    pub fn rows(&self) -> Result<Vec<SimulatedRow>> {
         self.told(records::rows(&self.connection))
     }
 
@@ -211,7 +214,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut run = RunDir::create(folder.path(), "{}").unwrap();
         let row =
-            |index| StoredRow { round: 0, index, theta: vec![1.0; 100], x: Ok(vec![2.0; 100]) };
+            |index| SimulatedRow { round: 0, index, theta: vec![1.0; 100], x: Ok(vec![2.0; 100]) };
         run.store(&[row(0)]).unwrap();
         let pages: u32 = run.connection.query_row("PRAGMA page_count", [], |r| r.get(0)).unwrap();
         let limit = |run: &RunDir, pages: u32| {
@@ -220,7 +223,7 @@ mod tests {
                 .unwrap();
         };
         limit(&run, pages);
-        let many: Vec<StoredRow> = (0..100).map(row).collect();
+        let many: Vec<SimulatedRow> = (0..100).map(row).collect();
         let told = run.store(&many).unwrap_err().to_string();
         assert!(told.contains("nothing stored so far is lost; make room on the disk"), "{told}");
         assert!(told.contains(&format!("`didyma resume {}`", folder.path().display())), "{told}");

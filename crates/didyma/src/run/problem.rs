@@ -24,6 +24,8 @@ pub enum RunProblem {
     Missing,
     /// What was to be a run was ended before its first entry.
     NotBegun,
+    /// No round is finished, so that there is no posterior yet.
+    NoRound,
     /// Another process works on it.
     Locked {
         /// Its number, where the system tells.
@@ -62,6 +64,9 @@ impl RunProblem {
             ),
             Self::Exists => format!(
                 "{dir} already holds a run: continue it with `didyma resume {dir}`, or choose another --out"
+            ),
+            Self::NoRound => format!(
+                "{dir} has no posterior yet, since no round is finished: continue the run with `didyma resume {dir}`"
             ),
             Self::Missing => format!(
                 "{dir} holds no run (there is no {database}): give the directory that was the --out of one"

@@ -2,23 +2,11 @@
 
 use super::database::{check, checksum};
 use super::problem::{RunProblem, Stored};
+use crate::rounds::SimulatedRow;
 use rusqlite::{Connection, Row};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// One simulation, done or failed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredRow {
-    /// The round it belongs to.
-    pub round: u32,
-    /// Its place in the round.
-    pub index: u32,
-    /// Its parameters.
-    pub theta: Vec<f32>,
-    /// What came out, or why nothing did.
-    pub x: Result<Vec<f32>, String>,
-}
-
-pub(super) fn store(connection: &mut Connection, rows: &[StoredRow]) -> Stored<()> {
+pub(super) fn store(connection: &mut Connection, rows: &[SimulatedRow]) -> Stored<()> {
     let transaction = connection.transaction()?;
     {
         let mut insert = transaction
@@ -37,11 +25,11 @@ pub(super) fn store(connection: &mut Connection, rows: &[StoredRow]) -> Stored<(
     Ok(transaction.commit()?)
 }
 
-pub(super) fn rows(connection: &Connection) -> Stored<Vec<StoredRow>> {
+pub(super) fn rows(connection: &Connection) -> Stored<Vec<SimulatedRow>> {
     let query = "SELECT round, \"index\", theta, x, failure, crc FROM simulations ORDER BY 1, 2";
     let mut statement = connection.prepare(query)?;
     let mut found = statement.query([])?;
-    let mut rows: Vec<StoredRow> = Vec::new();
+    let mut rows: Vec<SimulatedRow> = Vec::new();
     let mut dim_x = None;
     while let Some(record) = found.next()? {
         let row = decode(record)?;
@@ -58,7 +46,7 @@ pub(super) fn rows(connection: &Connection) -> Stored<Vec<StoredRow>> {
     Ok(rows)
 }
 
-fn decode(record: &Row) -> Stored<StoredRow> {
+fn decode(record: &Row) -> Stored<SimulatedRow> {
     let (round, index): (u32, u32) = (record.get(0)?, record.get(1)?);
     let what = format!("simulation {index} of round {round}");
     let theta = record.get_ref(2)?.as_blob().map_err(|_| RunProblem::corrupted(&what))?;
@@ -71,7 +59,7 @@ fn decode(record: &Row) -> Stored<StoredRow> {
         (None, Some(failure)) => Err(failure),
         _ => return Err(RunProblem::corrupted(format!("{what} is neither done nor failed"))),
     };
-    Ok(StoredRow { round, index, theta: to_numbers(theta).ok_or_else(odd)?, x })
+    Ok(SimulatedRow { round, index, theta: to_numbers(theta).ok_or_else(odd)?, x })
 }
 
 fn row_checksum(

@@ -1,7 +1,8 @@
 //! Damaged, foreign and newer databases are told apart, and nothing in them is taken for data.
 
 use super::{CONFIG, row, rows, stored, told};
-use didyma::run::{DATABASE, RunDir, StoredRow};
+use didyma::rounds::SimulatedRow;
+use didyma::run::{DATABASE, RunDir};
 
 #[test]
 fn other_and_newer_databases_are_told_apart() {
@@ -32,8 +33,8 @@ fn other_and_newer_databases_are_told_apart() {
 #[test]
 fn rows_that_do_not_fit_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let short = StoredRow { theta: vec![1.0], ..row(121) };
-    let long = StoredRow { x: Ok(vec![1.0; 4]), ..row(122) };
+    let short = SimulatedRow { theta: vec![1.0], ..row(121) };
+    let long = SimulatedRow { x: Ok(vec![1.0; 4]), ..row(122) };
     for (i, odd) in [short, long].into_iter().enumerate() {
         let mut run = stored(&folder.path().join(i.to_string()));
         run.store(&[odd]).unwrap();
@@ -49,7 +50,7 @@ fn rows_that_do_not_fit_are_refused() {
 }
 
 /// Everything that can be asked of a run, as a process that resumes it would.
-fn everything(run: didyma::Result<RunDir>) -> didyma::Result<Vec<StoredRow>> {
+fn everything(run: didyma::Result<RunDir>) -> didyma::Result<Vec<SimulatedRow>> {
     let run = run?;
     run.events()?;
     run.rounds()?;

@@ -5,7 +5,8 @@
 mod damage;
 mod process;
 
-use didyma::run::{DATABASE, RunDir, StoredRow};
+use didyma::rounds::SimulatedRow;
+use didyma::run::{DATABASE, RunDir};
 use std::path::Path;
 
 const CONFIG: &str = "{\"task\":\"two-moons\",\"θ\":2}";
@@ -13,16 +14,16 @@ const CONFIG: &str = "{\"task\":\"two-moons\",\"θ\":2}";
 const BATCH: u32 = 7;
 
 /// Simulation number `index`: every fifth fails.
-fn row(index: u32) -> StoredRow {
+fn row(index: u32) -> SimulatedRow {
     let number = index as f32;
     let x = match index % 5 {
         4 => Err(format!("no solution for {index}")),
         _ => Ok(vec![number, -number, 0.1 * number]),
     };
-    StoredRow { round: 1 + index / 100, index: index % 100, theta: vec![number, f32::MIN], x }
+    SimulatedRow { round: 1 + index / 100, index: index % 100, theta: vec![number, f32::MIN], x }
 }
 
-fn rows(count: u32) -> Vec<StoredRow> {
+fn rows(count: u32) -> Vec<SimulatedRow> {
     (0..count).map(row).collect()
 }
 

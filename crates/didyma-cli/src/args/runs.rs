@@ -1,0 +1,213 @@
+//! Arguments of the commands that make a run and read it: infer, resume, show, sample, evaluate, log-density, settings.
+
+use super::problems::{RunArgs, count, task};
+use super::{threads, whole};
+use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use didyma::config::{Config, Profile};
+use didyma::estimator::Method;
+use didyma::parallel;
+use didyma::tasks::Task;
+use std::path::PathBuf;
+
+/// The methods as users say them, and what they are.
+const METHODS: [(&str, Method); 8] = [
+    ("tgrr", Method::Tgrr),
+    ("grr", Method::Grr),
+    ("ru", Method::Ru),
+    ("tru", Method::Tru),
+    ("rr", Method::Rr),
+    ("nested", Method::Nested),
+    ("atomic", Method::Atomic),
+    ("npe", Method::Likelihood),
+];
+
+fn method() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(METHODS.map(|(name, _)| name)).map(|name| {
+        let known = METHODS.iter().find(|(known, _)| *known == name);
+        known.map(|(_, method)| *method).expect("only known names are accepted")
+    })
+}
+
+/// Where settings start from, and single changes.
+#[derive(Debug, Parser)]
+pub struct ConfigArgs {
+    /// Loss of rounds 2 and later: multilevel (tgrr, grr, ru, tru, rr), nested or atomic APT; or npe, maximum
+    /// likelihood with all parameters from the prior.
+    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = method())]
+    method: Method,
+
+    /// All settings at once: what works best, or the paper's protocol.
+    #[arg(long, default_value = "default", value_name = "NAME", value_parser = super::named::<Profile>())]
+    profile: Profile,
+
+    /// Rounds [default: 10, with the paper's profile 20].
+    #[arg(long, value_name = "COUNT", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    rounds: Option<u32>,
+
+    /// Simulations of a round [default: 1000].
+    #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    simulations: Option<usize>,
+
+    /// Change a setting that `didyma settings` lists; may be given many times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+}
+
+impl ConfigArgs {
+    /// The settings, all checked.
+    pub fn config(&self, seed: u64) -> didyma::Result<Config> {
+        let mut config = Config::new(self.profile, self.method);
+        config.rounds = self.rounds.unwrap_or(config.rounds);
+        config.simulations = self.simulations.unwrap_or(config.simulations);
+        config.seed = seed;
+        for (key, value) in &self.set {
+            config.set(key, value)?;
+        }
+        config.check()?;
+        Ok(config)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct InferArgs {
+    /// Task.
+    #[arg(value_name = "TASK", value_parser = task())]
+    task: String,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Directory of the run, made new [default: runs/TASK-METHOD-SEED, with a number if that is taken].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print the summary as one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl InferArgs {
+    pub fn task(&self) -> Task {
+        super::problems::named(&self.task)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct ResumeArgs {
+    /// Directory of the run.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+
+    /// Print the summary as one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ResumeArgs {
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct ShowArgs {
+    /// Directory of the run.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Parser)]
+pub struct SampleArgs {
+    /// Directory of the run.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Number of samples.
+    #[arg(short = 'n', long = "samples", default_value = "1000", value_name = "COUNT")]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
+    pub count: usize,
+
+    /// CSV file with one row of summaries, another observation than the run's. Only near that one is the flow trained
+    /// well: a warning tells if it is far.
+    #[arg(long, value_name = "FILE")]
+    pub observation: Option<PathBuf>,
+
+    /// CSV file to write [default: to the terminal].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Debug, Parser)]
+pub struct EvaluateArgs {
+    /// Directory of the run.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// CSV file with samples of the true posterior [default: the task's own].
+    #[arg(long, value_name = "FILE")]
+    pub reference: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Parser)]
+pub struct LogDensityArgs {
+    /// Directory of the run.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// CSV file with parameters, one set on each line.
+    #[arg(long, value_name = "FILE")]
+    pub theta: PathBuf,
+
+    /// CSV file to write: the parameters and their log-density [default: to the terminal].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Threads [default: all cores].
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+}
+
+impl LogDensityArgs {
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct SettingsArgs {
+    #[command(flatten)]
+    pub config: ConfigArgs,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err("give a setting and its value, as train.batch=200".to_owned()),
+    }
+}

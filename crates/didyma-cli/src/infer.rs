@@ -1,0 +1,68 @@
+//! `didyma infer` and `didyma resume`: a whole run, saved as it goes.
+
+use crate::args::{InferArgs, ResumeArgs};
+use crate::live::{Live, stop_on_interrupt};
+use crate::results::Shown;
+use anyhow::Context;
+use didyma::judge::TaskJudge;
+use didyma::rng::Streams;
+use didyma::rounds::{Model, Progress, infer as infer_posterior};
+use didyma::run::{Manifest, Recorder, RunDir, progress};
+use didyma::tasks::Task;
+use std::path::{Path, PathBuf};
+
+/// Begins a run and carries it through.
+pub fn infer(args: &InferArgs) -> anyhow::Result<Shown> {
+    let task = args.task();
+    let config = args.config.config(args.run.seed)?;
+    let manifest = Manifest { task: task.name.to_owned(), config };
+    let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest));
+    let run = RunDir::create(&out, &manifest.to_json().to_string())?;
+    carry_on(run, &task, &manifest, Progress::default(), args.run.threads())
+}
+
+/// Carries a run on from where it stopped.
+pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
+    let run = RunDir::open(&args.dir)?;
+    let manifest = Manifest::of(&run)?;
+    let task = Task::named(&manifest.task).with_context(|| {
+        format!("{} is a run of {}, a task that this version lacks", args.dir.display(), manifest.task)
+    })?;
+    let progress = progress(&run)?;
+    carry_on(run, &task, &manifest, progress, args.threads())
+}
+
+fn carry_on(
+    run: RunDir,
+    task: &Task,
+    manifest: &Manifest,
+    progress: Progress,
+    threads: usize,
+) -> anyhow::Result<Shown> {
+    let dir = run.path().to_owned();
+    let config = &manifest.config;
+    let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
+    let model = Model { judge: Some(&judge), ..task.into() };
+    let recorder = Recorder::new(run, progress.reports.clone())?;
+    let live = Live::new(manifest, &dir, stop_on_interrupt()?);
+    let mut observer = (recorder, live);
+    let found = infer_posterior(&model, config, threads, progress, &mut observer)?;
+    let (recorder, live) = observer;
+    live.finish();
+    let summary = recorder.export(found.posterior.as_ref(), threads)?;
+    if !found.finished {
+        eprintln!("stopped; everything so far is saved. To go on: didyma resume {}", dir.display());
+    }
+    Shown::new(&dir, summary, found.posterior.as_ref(), threads)
+}
+
+/// The first of runs/TASK-METHOD-SEED, …-2, …-3 that does not exist.
+fn free_directory(manifest: &Manifest) -> PathBuf {
+    let Manifest { task, config } = manifest;
+    let name = format!("{task}-{}-{}", config.method_name(), config.seed);
+    let numbered = |number: u32| match number {
+        1 => Path::new("runs").join(&name),
+        _ => Path::new("runs").join(format!("{name}-{number}")),
+    };
+    (1..).map(numbered).find(|path| !path.exists()).expect("some number is free")
+}

@@ -1,0 +1,287 @@
+//! What is read of a run: show, sample, evaluate, log-density.
+
+use crate::args::{EvaluateArgs, LogDensityArgs, SampleArgs, ShowArgs};
+use crate::live::round_line;
+use crate::print;
+use crate::problems::{check_out, write};
+use anyhow::{Context, bail};
+use didyma::judge::TaskJudge;
+use didyma::posterior::{Posterior, SampleStreams};
+use didyma::rng::{Purpose, Streams};
+use didyma::rounds::{Judge, Scores};
+use didyma::run::{Manifest, RunDir, Summary, posterior, reports};
+use didyma::table::Table;
+use didyma::tasks::Task;
+use didyma::{Rows, parallel};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Samples that the table of parameters is made of.
+const SHOWN: usize = 10_000;
+
+/// A run in short; its field names are the JSON keys.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    dir: PathBuf,
+    #[serde(flatten)]
+    summary: Summary,
+    parameters: Vec<ParameterLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct ParameterLine {
+    name: String,
+    mean: f64,
+    sd: f64,
+    quantiles: [f64; 5],
+    truth: Option<f64>,
+    prior: String,
+}
+
+/// The quantiles shown.
+const QUANTILES: [f64; 5] = [0.025, 0.25, 0.5, 0.75, 0.975];
+
+pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
+    let run = RunDir::read(&args.dir)?;
+    let summary = Summary::new(&Manifest::of(&run)?, reports(&run)?);
+    let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(&run)?) };
+    Shown::new(&args.dir, summary, posterior.as_ref(), parallel::cores())
+}
+
+impl Shown {
+    pub fn new(
+        dir: &Path,
+        summary: Summary,
+        posterior: Option<&Posterior>,
+        threads: usize,
+    ) -> anyhow::Result<Self> {
+        let parameters = match posterior {
+            Some(posterior) => parameter_lines(&summary, posterior, threads)?,
+            None => Vec::new(),
+        };
+        Ok(Self { dir: dir.to_owned(), summary, parameters })
+    }
+}
+
+fn parameter_lines(
+    summary: &Summary,
+    posterior: &Posterior,
+    threads: usize,
+) -> anyhow::Result<Vec<ParameterLine>> {
+    let streams = Streams::new(summary.seed);
+    let from = SampleStreams { streams, purpose: Purpose::Posterior, round: 0 };
+    let theta = posterior.sample(SHOWN, from, threads)?.theta;
+    let dim = posterior.prior().dim();
+    let truth = Task::named(&summary.task).map(|task| task.truth);
+    let parameters = posterior.prior().parameters().iter().enumerate();
+    Ok(parameters
+        .map(|(i, parameter)| {
+            let mut column: Vec<f64> =
+                theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t)).collect();
+            column.sort_unstable_by(f64::total_cmp);
+            let n = column.len() as f64;
+            let mean = column.iter().sum::<f64>() / n;
+            let variance = column.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            ParameterLine {
+                name: parameter.name.clone(),
+                mean,
+                sd: variance.sqrt(),
+                quantiles: QUANTILES.map(|q| column[((n - 1.0) * q).round() as usize]),
+                truth: truth.as_ref().map(|truth| truth[i]),
+                prior: parameter.marginal.to_string(),
+            }
+        })
+        .collect())
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { summary, parameters, dir } = self;
+        let Summary { task, method, seed, rounds, .. } = summary;
+        let all = summary.config.rounds;
+        let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
+        writeln!(
+            f,
+            "{task} by {method}, seed {seed}: {} of {all} rounds, {simulations} simulations, {:.0} s",
+            rounds.len(),
+            summary.seconds_total
+        )?;
+        for round in rounds {
+            writeln!(f, "  {}", round_line(round, all))?;
+        }
+        if !parameters.is_empty() {
+            let width = parameters.iter().map(|p| p.name.len()).max().unwrap_or(0).max(9);
+            writeln!(
+                f,
+                "{:<width$}  {:>10}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}  prior",
+                "parameter", "mean", "sd", "2.5 %", "median", "97.5 %", "true"
+            )?;
+            for p in parameters {
+                let [low, _, median, _, high] = p.quantiles;
+                let truth = p.truth.map_or(String::new(), |truth| format!("{truth:.4}"));
+                writeln!(
+                    f,
+                    "{:<width$}  {:>10.4}  {:>9.4}  {low:>10.4}  {median:>10.4}  {high:>10.4}  {truth:>10}  {}",
+                    p.name, p.mean, p.sd, p.prior
+                )?;
+            }
+        }
+        for warning in &summary.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        match summary.finished {
+            true => write!(f, "samples: {}", dir.join("posterior.csv").display()),
+            false => write!(f, "unfinished; to go on: didyma resume {}", dir.display()),
+        }
+    }
+}
+
+/// Writes samples of the run's posterior.
+pub fn sample(args: &SampleArgs) -> anyhow::Result<()> {
+    check_out(args.out.as_deref())?;
+    let run = RunDir::read(&args.dir)?;
+    let posterior = posterior(&run)?;
+    let x = match &args.observation {
+        Some(path) => {
+            let x = observation(path, posterior.observation().len())?;
+            warn_if_far(&run, &x)?;
+            x
+        }
+        None => posterior.observation().to_vec(),
+    };
+    // Other numbers than those of posterior.csv, which are round 0.
+    let streams = Streams::new(args.run.seed);
+    let from = SampleStreams { streams, purpose: Purpose::Posterior, round: 1 };
+    let found = posterior.sample_at(&x, args.count, from, args.run.threads())?;
+    let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
+    write(Table { columns: names.len(), names, data: found.theta }, args.out.as_deref())?;
+    match &args.out {
+        Some(out) => print(&format!("{} samples written to {}", args.count, out.display())),
+        None => Ok(()),
+    }
+}
+
+/// One row of summaries.
+fn observation(path: &Path, expected: usize) -> anyhow::Result<Vec<f64>> {
+    let table = Table::read(path, false)?;
+    if table.rows() != 1 || table.columns != expected {
+        bail!(
+            "--observation: {} has {} rows of {} numbers, but one row of {expected} summaries is needed",
+            path.display(),
+            table.rows(),
+            table.columns
+        );
+    }
+    Ok(table.data.iter().map(|&x| f64::from(x)).collect())
+}
+
+/// q is trained where simulations fell, which in later rounds is near x_o.
+fn warn_if_far(run: &RunDir, x: &[f64]) -> anyhow::Result<()> {
+    let rows = run.rows()?;
+    let last = rows.iter().map(|row| row.round).max().unwrap_or(0);
+    let newest = rows.iter().filter(|row| row.round == last).filter_map(|row| row.x.as_ref().ok());
+    let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); x.len()];
+    for row in newest {
+        for ((low, high), &value) in range.iter_mut().zip(row) {
+            (*low, *high) = (low.min(value.into()), high.max(value.into()));
+        }
+    }
+    let outside = x.iter().zip(&range).position(|(x, (low, high))| x < low || x > high);
+    if let Some(column) = outside {
+        eprintln!(
+            "warning: summary {} of this observation is {}, outside of all simulations of the last round ({} to {}): the \
+             flow was hardly trained there; infer anew for this observation",
+            column + 1,
+            x[column],
+            range[column].0,
+            range[column].1
+        );
+    }
+    Ok(())
+}
+
+/// Scores of a run's posterior.
+#[derive(Debug, Serialize)]
+pub struct Evaluation {
+    task: String,
+    rounds: usize,
+    reference: String,
+    #[serde(flatten)]
+    scores: Scores,
+}
+
+pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
+    let run = RunDir::read(&args.dir)?;
+    let manifest = Manifest::of(&run)?;
+    let posterior = posterior(&run)?;
+    let task = Task::named(&manifest.task)
+        .with_context(|| format!("this version lacks the task {}", manifest.task))?;
+    let threads = args.run.threads();
+    let mut judge = TaskJudge::new(&task, Streams::new(args.run.seed), threads)?;
+    let mut reference = "the task's own".to_owned();
+    if let Some(path) = &args.reference {
+        let names: Vec<&str> = task.prior.names().collect();
+        let table = Table::read(path, false)?;
+        let rows = match table.names.is_empty() && table.columns == names.len() {
+            true => table.data,
+            false => table.select(&names).with_context(|| {
+                format!("--reference: {} needs the columns {}", path.display(), names.join(", "))
+            })?,
+        };
+        Rows::new("reference", &rows, names.len())?.expect_rows_from(20, "to tell anything")?;
+        judge = judge.with_reference(rows);
+        reference = path.display().to_string();
+    }
+    let rounds = reports(&run)?.len();
+    let scores = judge.score(&posterior, rounds as u32)?;
+    Ok(Evaluation { task: manifest.task, rounds, reference, scores })
+}
+
+impl fmt::Display for Evaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, rounds, reference, scores } = self;
+        write!(f, "{task} after {rounds} rounds, reference: {reference}")?;
+        for (name, value, about) in [
+            ("C2ST", scores.c2st, "0.5: cannot be told from the reference, 1: always"),
+            ("MMD^2", scores.mmd2, "0: the same law"),
+            ("LMD", scores.lmd, "log of the median distance of simulations to the observation"),
+            ("NLOG", scores.nlog, "-log of the posterior's density at the true parameters"),
+        ] {
+            match value {
+                Some(value) => write!(f, "\n  {name:<5}  {value:>9.4}   {about}")?,
+                None => write!(f, "\n  {name:<5}  {:>9}   no reference samples", "-")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes log-densities of given parameters.
+pub fn log_density(args: &LogDensityArgs) -> anyhow::Result<()> {
+    check_out(args.out.as_deref())?;
+    let posterior = posterior(&RunDir::read(&args.dir)?)?;
+    let mut names: Vec<&str> = posterior.prior().names().collect();
+    let table = Table::read(&args.theta, false)?;
+    let theta = match table.names.is_empty() && table.columns == names.len() {
+        true => table.data,
+        false => table.select(&names).with_context(|| {
+            format!("--theta: {} needs the columns {}", args.theta.display(), names.join(", "))
+        })?,
+    };
+    let rows = Rows::new("theta", &theta, names.len())?;
+    let found = posterior.log_density(rows, args.threads())?;
+    let outside = found.iter().filter(|l| **l == f64::NEG_INFINITY).count();
+    if outside > 0 {
+        eprintln!("note: {outside} rows lie outside the prior; their log-density is -inf");
+    }
+    let data = rows.iter().zip(&found).flat_map(|(row, l)| row.iter().copied().chain([*l as f32]));
+    let data = data.collect();
+    names.push("log_density");
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    write(Table { columns: names.len(), names, data }, args.out.as_deref())?;
+    match &args.out {
+        Some(out) => print(&format!("{} rows written to {}", found.len(), out.display())),
+        None => Ok(()),
+    }
+}

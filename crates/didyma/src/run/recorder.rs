@@ -1,0 +1,281 @@
+//! A run on the disk as it happens, and back again.
+
+use super::{CHECKPOINT, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, RunProblem, SUMMARY, npz};
+use crate::config::{Config, Start};
+use crate::error::{Error, FileProblem, Result};
+use crate::estimator::Named;
+use crate::observe::{Event, Observer};
+use crate::posterior::{Posterior, SampleStreams};
+use crate::rng::{Purpose, Streams};
+use crate::rounds::{Progress, RoundReport, Training};
+use crate::table::Table;
+use crate::train::{EngineState, FitState};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// What a run is of: all that it depends on, the program and the kind of CPU excepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The task.
+    pub task: String,
+    /// Every setting.
+    pub config: Config,
+}
+
+impl Manifest {
+    /// The manifest of a run.
+    pub fn of(run: &RunDir) -> Result<Self> {
+        serde_json::from_str(run.config()).map_err(|error| {
+            let why = format!("its configuration cannot be read: {error}");
+            let problem = RunProblem::Database(FileProblem::Corrupted(why));
+            Error::Run { path: run.path().to_owned(), problem }
+        })
+    }
+
+    /// As files hold it.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("numbers and strings")
+    }
+
+    /// As the first lines of a table.
+    fn comments(&self) -> String {
+        let mut lines = format!("didyma {}\ntask = {}", env!("CARGO_PKG_VERSION"), self.task);
+        for (key, value, _) in self.config.list() {
+            lines.push_str(&format!("\n{key} = {value}"));
+        }
+        lines
+    }
+}
+
+/// The results of a run in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of the program.
+    pub version: String,
+    /// The task.
+    pub task: String,
+    /// The estimator's name.
+    pub method: String,
+    /// The profile's name.
+    pub profile: String,
+    /// The seed.
+    pub seed: u64,
+    /// Whether all rounds are done.
+    pub finished: bool,
+    /// The finished rounds.
+    pub rounds: Vec<RoundReport>,
+    /// Wall-clock time of all rounds.
+    pub seconds_total: f64,
+    /// The most memory that the process held, where the system tells.
+    pub peak_rss_mb: Option<f64>,
+    /// Pairs (θ, x) per second of training.
+    pub pairs_per_second: f64,
+    /// In plain words.
+    pub warnings: Vec<String>,
+    /// Every setting.
+    pub config: Config,
+}
+
+impl Summary {
+    /// Sums the rounds up.
+    pub fn new(manifest: &Manifest, rounds: Vec<RoundReport>) -> Self {
+        let Manifest { task, config } = manifest.clone();
+        let seconds = |of: fn(&RoundReport) -> f64| rounds.iter().map(of).sum::<f64>();
+        let train = seconds(|r| r.seconds_train);
+        let pairs: u64 = rounds.iter().map(|round| round.pairs).sum();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            task,
+            method: config.method_name().to_owned(),
+            profile: config.profile.name().to_owned(),
+            seed: config.seed,
+            finished: rounds.len() == config.rounds as usize,
+            seconds_total: train + seconds(|r| r.seconds_simulate + r.seconds_score),
+            peak_rss_mb: peak_rss_mb(),
+            pairs_per_second: if train > 0.0 { pairs as f64 / train } else { 0.0 },
+            warnings: warnings(&rounds),
+            rounds,
+            config,
+        }
+    }
+}
+
+/// What a user should know before trusting the posterior.
+fn warnings(rounds: &[RoundReport]) -> Vec<String> {
+    let mut found = Vec::new();
+    let failures: usize = rounds.iter().map(|round| round.failures).sum();
+    let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
+    if failures > 0 {
+        found.push(format!(
+            "{failures} of {simulations} simulations failed and were left out: the posterior is biased if failing \
+             depends on the parameters"
+        ));
+    }
+    for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
+        let number = round.round;
+        found.push(format!(
+            "training of round {number} diverged, and its best weights before that were kept: lower train.rate"
+        ));
+    }
+    if let Some(last) = rounds.last().filter(|last| last.outside_prior > 0.05) {
+        found.push(format!(
+            "{:.1} % of the flow lies outside the prior and is rejected: unbounded coordinates leave nothing outside",
+            100.0 * last.outside_prior
+        ));
+    }
+    found
+}
+
+/// Saves everything that happens, in time: simulations when they are told of, training after every epoch.
+pub struct Recorder {
+    run: RunDir,
+    manifest: Manifest,
+    reports: Vec<RoundReport>,
+    epochs: Vec<Value>,
+    saved: Option<Instant>,
+}
+
+/// Epochs that are shorter than this share a checkpoint.
+const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(200);
+
+impl Recorder {
+    /// Records on, after these rounds.
+    pub fn new(run: RunDir, reports: Vec<RoundReport>) -> Result<Self> {
+        let manifest = Manifest::of(&run)?;
+        Ok(Self { run, manifest, reports, epochs: Vec::new(), saved: None })
+    }
+
+    /// The directory.
+    pub fn run(&self) -> &RunDir {
+        &self.run
+    }
+
+    /// Writes the results so far; the posterior's samples too, when all rounds are done.
+    pub fn export(&self, posterior: Option<&Posterior>, threads: usize) -> Result<Summary> {
+        let summary = Summary::new(&self.manifest, self.reports.clone());
+        if let Some(posterior) = posterior.filter(|_| summary.finished) {
+            self.export_samples(posterior, threads)?;
+        }
+        let text = serde_json::to_string_pretty(&summary).expect("numbers and strings");
+        self.run.write(SUMMARY, text.as_bytes())?;
+        Ok(summary)
+    }
+
+    fn export_samples(&self, posterior: &Posterior, threads: usize) -> Result<()> {
+        let config = &self.manifest.config;
+        let streams = Streams::new(config.seed);
+        let from = SampleStreams { streams, purpose: Purpose::Posterior, round: 0 };
+        let theta = posterior.sample(config.samples, from, threads)?.theta;
+        let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
+        let columns: Vec<Vec<f32>> = (0..names.len())
+            .map(|i| theta.iter().skip(i).step_by(names.len()).copied().collect())
+            .collect();
+        let shape = [1, config.samples];
+        let arrays: Vec<_> =
+            names.iter().zip(&columns).map(|(name, data)| (&**name, &shape[..], &**data)).collect();
+        let comment = json!({"didyma": env!("CARGO_PKG_VERSION"), "run": self.manifest.to_json()});
+        self.run.write(POSTERIOR_NPZ, &npz(&arrays, &comment.to_string())?)?;
+        let table = Table { columns: names.len(), names, data: theta };
+        self.run.write(POSTERIOR_CSV, table.text_after(&self.manifest.comments()).as_bytes())
+    }
+
+    fn save_epoch(&mut self, event: &Event) -> Result<()> {
+        let Event::Epoch { report, fit, .. } = event else { return Ok(()) };
+        self.epochs.push(json!({
+            "round": report.round, "epoch": report.epoch,
+            "train_loss": report.train_loss, "validation_loss": report.validation_loss,
+            "seconds": fit.seconds,
+        }));
+        let recent = self.saved.is_some_and(|saved| saved.elapsed() < BETWEEN_CHECKPOINTS);
+        if recent && fit.stop.is_none() {
+            return Ok(());
+        }
+        self.run.save_training(event)?;
+        let epochs = std::mem::take(&mut self.epochs);
+        self.run.log("epochs", &Value::from(epochs).to_string())?;
+        self.saved = Some(Instant::now());
+        Ok(())
+    }
+
+    fn save_round(&mut self, report: &RoundReport, posterior: &Posterior) -> Result<()> {
+        posterior.save(&self.run.model(report.round), &self.manifest.to_json())?;
+        let json = serde_json::to_string(report).expect("numbers and strings");
+        self.run.finish_round(report.round, &json)?;
+        self.reports.push(report.clone());
+        self.export(None, 1).map(|_| ())
+    }
+}
+
+impl Observer for Recorder {
+    fn notice(&mut self, event: &Event) -> Result<ControlFlow<()>> {
+        match event {
+            Event::RoundStarted { round, missing, .. } => {
+                self.run.log("round", &json!({"round": round, "missing": missing}).to_string())?;
+            }
+            Event::Simulated { rows, .. } => self.run.store(rows)?,
+            Event::Epoch { .. } => self.save_epoch(event)?,
+            Event::RoundFinished { report, posterior } => self.save_round(report, posterior)?,
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What a run has come to, for [`crate::rounds::infer`] to go on from.
+pub fn progress(run: &RunDir) -> Result<Progress> {
+    let reports = reports(run)?;
+    let finished = reports.len() as u32;
+    let training = match run.training()? {
+        Some(training) if (finished..=finished + 1).contains(&training.round) => Some(training),
+        Some(_) => return Err(bad_checkpoint(run, "it is of another round than the run")),
+        None if finished == 0 => None,
+        None if Manifest::of(run)?.config.train.start == Start::Carried => {
+            return Err(bad_checkpoint(run, "it is missing, and with it the optimiser's state"));
+        }
+        None => Some(after(run, &reports)?),
+    };
+    Ok(Progress { rows: run.rows()?, reports, training })
+}
+
+/// The state after the last finished round, from its model: the optimiser starts anew in the next one anyway.
+fn after(run: &RunDir, reports: &[RoundReport]) -> Result<Training> {
+    let last = reports.last().expect("a round is finished");
+    let Posterior { coordinates, params, .. } = Posterior::load(&run.model(last.round))?;
+    let fit =
+        FitState { stop: Some(last.stop_reason), ..FitState::new(EngineState::fresh(params)) };
+    Ok(Training { round: last.round, coordinates, recentred: last.recentred, fit })
+}
+
+fn bad_checkpoint(run: &RunDir, why: &str) -> Error {
+    let problem = FileProblem::Corrupted(why.to_owned());
+    Error::ModelFile { path: run.file(CHECKPOINT), problem }
+}
+
+/// The finished rounds of a run.
+pub fn reports(run: &RunDir) -> Result<Vec<RoundReport>> {
+    let parse = |json: &String| {
+        serde_json::from_str(json).map_err(|error| {
+            let why = format!("the report of a round cannot be read: {error}");
+            let problem = RunProblem::Database(FileProblem::Corrupted(why));
+            Error::Run { path: run.path().to_owned(), problem }
+        })
+    };
+    run.rounds()?.iter().map(parse).collect()
+}
+
+/// The posterior of a run's last finished round.
+pub fn posterior(run: &RunDir) -> Result<Posterior> {
+    match reports(run)?.last() {
+        Some(last) => Posterior::load(&run.model(last.round)),
+        None => Err(Error::Run { path: run.path().to_owned(), problem: RunProblem::NoRound }),
+    }
+}
+
+/// The most memory that this process held, in MB of 10⁶ bytes, by Linux's account.
+fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}
