@@ -1,8 +1,8 @@
 //! Moments of the level differences, and the rates at which they fall.
 
-use super::Problem;
 use super::moments::Moments;
 use super::regression::{Slope, log2_slope};
+use super::{Evaluated, Problem};
 use crate::error::{Error, Result};
 use crate::estimator::alpha::{LEAST_RATE, best_tails};
 use crate::estimator::{Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Named, Plan, Settings};
@@ -123,57 +123,50 @@ impl LevelStudy {
             Estimator::new(Settings { tails: Default::default(), ..settings })
         };
         let mut all = from(0)?;
+        let base = self.settings.base;
+        let last = self.highest.max(base);
+        if all.highest_level(problem).is_none_or(|highest| highest < last) {
+            let (block, rows) = (all.block_size(last), problem.largest_block());
+            return Err(Error::SmallPool { block, level: last, rows });
+        }
         let mut levels = Vec::new();
         for level in 0..=self.highest {
-            levels.push(self.measure(&mut all, level, problem, streams)?.0);
+            let sums = self.measure(&mut all, level, 0, problem, streams)?;
+            levels.push(sums.moments(level, all.block_size(level)));
         }
-        let base = self.settings.base;
-        let (_, variance_gradient) = self.measure(&mut from(base)?, base, problem, streams)?;
-        Ok(self.report(levels, variance_gradient))
+        let components = problem.gradient_len();
+        let sums = self.measure(&mut from(base)?, base, components, problem, streams)?;
+        Ok(self.report(levels, sums.components.iter().map(Moments::variance).sum()))
     }
 
-    /// Moments of one level, and the trace of the covariance of its gradient.
+    /// Draws the queries of one level; of the gradient's components the first `components` are kept apart.
     fn measure(
         &self,
         estimator: &mut Estimator,
         level: u32,
+        components: usize,
         problem: &mut impl Problem,
         streams: Streams,
-    ) -> Result<(LevelMoments, f64)> {
-        let block = estimator.block_size(level);
-        let queries = (self.budget / block).max(LEAST_QUERIES);
+    ) -> Result<LevelSums> {
+        let queries = (self.budget / estimator.block_size(level)).max(LEAST_QUERIES);
         let base = u64::from(estimator.law().base());
         let mut rng = streams.stream(Purpose::Diagnostic, base, u64::from(level));
-        let (mut plan, mut row) = (Plan::default(), Vec::new());
-        let mut gradient = vec![0.0; problem.gradient_len()];
-        let mut components = vec![Moments::default(); gradient.len()];
-        let [mut loss, mut loss_square, mut gradient_square] = [Moments::default(); 3];
-        for _ in 0..queries {
-            problem.outer(1, &mut rng, &mut row);
-            estimator.plan_level(row[0], level, problem, &mut rng, &mut plan)?;
-            let value = problem.evaluate(&plan, &mut gradient)?;
-            let square: f64 = gradient.iter().map(|g| g * g).sum();
-            if !(value + square).is_finite() {
-                return Err(Error::InfiniteQuery { level, value });
+        let mut row = Vec::new();
+        let mut plans = vec![Plan::default(); problem.at_once()];
+        let nothing = Evaluated { loss: 0.0, gradient: vec![0.0; problem.gradient_len()] };
+        let mut found = vec![nothing; plans.len()];
+        let components = vec![Moments::default(); components];
+        let mut sums = LevelSums { components, ..LevelSums::default() };
+        while sums.queries < queries {
+            let count = plans.len().min(queries - sums.queries);
+            for plan in &mut plans[..count] {
+                problem.outer(1, &mut rng, &mut row);
+                estimator.plan_level(row[0], level, problem, &mut rng, plan)?;
             }
-            loss.add(value);
-            loss_square.add(value * value);
-            gradient_square.add(square);
-            components.iter_mut().zip(&gradient).for_each(|(moments, &g)| moments.add(g));
+            problem.evaluate_all(&plans[..count], &mut found[..count])?;
+            found[..count].iter().try_for_each(|query| sums.add(level, query))?;
         }
-        let moments = LevelMoments {
-            level,
-            mean_loss: loss.mean(),
-            mean_loss_se: loss.estimate().error,
-            second_moment_loss: loss_square.mean(),
-            second_moment_loss_se: loss_square.estimate().error,
-            second_moment_gradient: gradient_square.mean(),
-            second_moment_gradient_se: gradient_square.estimate().error,
-            kurtosis: loss.kurtosis(),
-            cost: block as f64,
-            queries,
-        };
-        Ok((moments, components.iter().map(Moments::variance).sum()))
+        Ok(sums)
     }
 
     fn report(&self, levels: Vec<LevelMoments>, variance_gradient: f64) -> LevelReport {
@@ -238,5 +231,47 @@ impl LevelStudy {
             );
         }
         warnings
+    }
+}
+
+/// What is summed up over the queries of a level.
+#[derive(Default)]
+struct LevelSums {
+    queries: usize,
+    loss: Moments,
+    loss_square: Moments,
+    gradient_square: Moments,
+    /// Of the gradient's components, where they are asked for: a flow has as many as parameters.
+    components: Vec<Moments>,
+}
+
+impl LevelSums {
+    fn add(&mut self, level: u32, query: &Evaluated) -> Result<()> {
+        let Evaluated { loss: value, gradient } = query;
+        let square: f64 = gradient.iter().map(|g| g * g).sum();
+        if !(value + square).is_finite() {
+            return Err(Error::InfiniteQuery { level, value: *value });
+        }
+        self.queries += 1;
+        self.loss.add(*value);
+        self.loss_square.add(value * value);
+        self.gradient_square.add(square);
+        self.components.iter_mut().zip(gradient).for_each(|(moments, &g)| moments.add(g));
+        Ok(())
+    }
+
+    fn moments(&self, level: u32, block: usize) -> LevelMoments {
+        LevelMoments {
+            level,
+            mean_loss: self.loss.mean(),
+            mean_loss_se: self.loss.estimate().error,
+            second_moment_loss: self.loss_square.mean(),
+            second_moment_loss_se: self.loss_square.estimate().error,
+            second_moment_gradient: self.gradient_square.mean(),
+            second_moment_gradient_se: self.gradient_square.estimate().error,
+            kurtosis: self.loss.kurtosis(),
+            cost: block as f64,
+            queries: self.queries,
+        }
     }
 }

@@ -25,4 +25,27 @@ pub trait Problem: Source {
 
     /// Loss of a plan on rows given out since; its gradient replaces `gradient`.
     fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> Result<f64>;
+
+    /// Plans that are best evaluated together. If it is more than 1, plans stay valid when [`Problem::outer`] starts
+    /// anew.
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    /// Evaluates each plan by itself, into the place of the same number.
+    fn evaluate_all(&mut self, plans: &[Plan], found: &mut [Evaluated]) -> Result<()> {
+        for (plan, found) in plans.iter().zip(found) {
+            found.loss = self.evaluate(plan, &mut found.gradient)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a plan was evaluated to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluated {
+    /// The loss.
+    pub loss: f64,
+    /// Its gradient.
+    pub gradient: Vec<f64>,
 }
