@@ -4,11 +4,13 @@ mod batches;
 mod levels;
 mod moments;
 mod regression;
+mod trained;
 
 pub use batches::{BatchMoments, measure_batches};
 pub use levels::{BaseTerm, LevelMoments, LevelReport, LevelStudy};
 pub use moments::Estimate;
 pub use regression::Slope;
+pub use trained::TrainedFlow;
 
 use crate::error::Result;
 use crate::estimator::{Plan, Source};
