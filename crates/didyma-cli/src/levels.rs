@@ -2,18 +2,22 @@
 
 use crate::args::LevelsArgs;
 use anyhow::{Context, anyhow};
-use didyma::diagnostics::{LevelReport, LevelStudy};
-use didyma::estimator::Named;
+use didyma::diagnostics::{LevelReport, LevelStudy, Problem, TrainedFlow};
+use didyma::estimator::{Named, Settings};
 use didyma::files::write_whole;
 use didyma::report::level_plot;
 use didyma::rng::Streams;
+use didyma::run::{Manifest, RunDir, posterior, reports};
+use didyma::toy::Toy;
 use serde::Serialize;
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// What was measured; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
-pub struct ToyLevels {
-    toy: &'static str,
+pub struct Levels {
+    #[serde(flatten)]
+    subject: Subject,
     method: &'static str,
     coupling: &'static str,
     difference: &'static str,
@@ -25,26 +29,84 @@ pub struct ToyLevels {
     report: LevelReport,
 }
 
-pub fn levels(args: &LevelsArgs) -> anyhow::Result<ToyLevels> {
-    let (toy, settings) = (args.toy(), args.settings());
-    let budget = usize::try_from(args.budget)?;
-    let study = LevelStudy { highest: args.levels, budget, settings: settings.clone() };
-    let report = study.run(&mut toy.queries(), Streams::new(args.seed))?;
-    let found = ToyLevels {
-        toy: toy.name,
+/// What it was measured on.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Subject {
+    Toy {
+        toy: &'static str,
+    },
+    Run {
+        run: PathBuf,
+        task: String,
+        run_method: &'static str,
+        rounds: usize,
+        simulations: usize,
+        note: Option<String>,
+    },
+}
+
+pub fn levels(args: &LevelsArgs) -> anyhow::Result<Levels> {
+    match (&args.dir, args.toy()) {
+        (Some(dir), _) => of_run(args, dir),
+        (None, Some(toy)) => of_toy(args, toy),
+        (None, None) => Err(anyhow!("give the directory of a run, or --toy")),
+    }
+}
+
+fn of_toy(args: &LevelsArgs, toy: Toy) -> anyhow::Result<Levels> {
+    let subject = Subject::Toy { toy: toy.name };
+    measure(args, args.toy_settings(), args.toy_levels(), &mut toy.queries(), subject)
+}
+
+/// Measures on the flow of the last finished round, and on the simulations that it was trained on: a round that is
+/// still under way would have its share of the proposal wrong.
+fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Levels> {
+    let run = RunDir::read(dir)?;
+    let config = Manifest::of(&run)?.config;
+    let posterior = posterior(&run)?;
+    let rounds = reports(&run)?.len();
+    let mut rows = run.rows()?;
+    rows.retain(|row| row.round as usize <= rounds);
+    let mut flow = TrainedFlow::of_posterior(&posterior, rows, args.threads())?;
+    let (settings, note) = args.run_settings(&config, &flow);
+    let highest = args.run_levels(&settings, &flow)?;
+    let subject = Subject::Run {
+        run: dir.to_owned(),
+        task: Manifest::of(&run)?.task,
+        run_method: config.method_name(),
+        rounds,
+        simulations: flow.rows(),
+        note,
+    };
+    measure(args, settings, highest, &mut flow, subject)
+}
+
+fn measure(
+    args: &LevelsArgs,
+    settings: Settings,
+    highest: u32,
+    problem: &mut impl Problem,
+    subject: Subject,
+) -> anyhow::Result<Levels> {
+    let budget = usize::try_from(args.budget())?;
+    let study = LevelStudy { settings, highest, budget };
+    let report = study.run(problem, Streams::new(args.seed))?;
+    let settings = study.settings;
+    Ok(Levels {
+        subject,
         method: settings.method.name(),
         coupling: settings.coupling.name(),
         difference: settings.difference.name(),
         m0: settings.m0,
         top: settings.top,
-        budget: args.budget,
+        budget: args.budget(),
         seed: args.seed,
         report,
-    };
-    Ok(found)
+    })
 }
 
-impl ToyLevels {
+impl Levels {
     /// Writes the picture, if one was asked for.
     pub fn plot(&self, args: &LevelsArgs) -> anyhow::Result<()> {
         let Some(path) = &args.plot else { return Ok(()) };
@@ -55,15 +117,37 @@ impl ToyLevels {
     }
 
     fn title(&self) -> String {
-        let Self { toy, coupling, difference, m0, .. } = self;
-        format!("levels of the {toy} toy, {coupling} coupling, {difference} differences, M0 = {m0}")
+        let Self { subject, coupling, difference, m0, .. } = self;
+        let subject = match subject {
+            Subject::Toy { toy } => format!("the {toy} toy"),
+            Subject::Run { run, .. } => {
+                // The whole path may not fit a picture.
+                let name = run.file_name().unwrap_or(run.as_os_str());
+                format!("the run {}", name.display())
+            }
+        };
+        format!("levels of {subject}, {coupling} coupling, {difference} differences, M0 = {m0}")
     }
 }
 
-impl fmt::Display for ToyLevels {
+impl Subject {
+    /// What a run is, on a line of its own.
+    fn about(&self) -> Option<String> {
+        let Self::Run { task, run_method, rounds, simulations, note, .. } = self else {
+            return None;
+        };
+        let plural = if *rounds == 1 { "" } else { "s" };
+        let run =
+            format!("{task} by {run_method}, {rounds} round{plural}, {simulations} simulations");
+        Some(note.as_ref().map_or(run.clone(), |note| format!("{run}\nnote: {note}")))
+    }
+}
+
+impl fmt::Display for Levels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = &self.report;
         writeln!(f, "{}", self.title())?;
+        self.subject.about().map_or(Ok(()), |about| writeln!(f, "{about}"))?;
         writeln!(
             f,
             "  level  samples  queries      mean loss         E|loss|^2     E|gradient|^2  kurtosis"

@@ -4,10 +4,8 @@ use super::{named, whole};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use didyma::estimator::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Settings};
-use didyma::toy::{TOYS, Toy};
-use std::path::PathBuf;
 
-/// An estimator's options; what is not given is as in the paper.
+/// An estimator's options; what is not given is as in the paper, or as in a run.
 #[derive(Debug, Parser)]
 #[command(next_help_heading = "Estimator (what is not given is as in the paper)")]
 pub struct EstimatorArgs {
@@ -27,44 +25,47 @@ pub struct EstimatorArgs {
     #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
     top: Option<u32>,
 
-    /// How fast the probability of a level falls: a number, or paper.
-    #[arg(long, default_value = "paper", value_name = "NUMBER", allow_negative_numbers = true)]
-    alpha: Alpha,
+    /// How fast the probability of a level falls: a number, or paper [default: paper].
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    alpha: Option<Alpha>,
 
     /// What the outer θ has to do with the inner samples: nothing, a member of every block, or where the paper's
     /// authors plant it [default: excluded; inclusive for atomic].
     #[arg(long, value_name = "NAME", value_parser = named::<Coupling>())]
     coupling: Option<Coupling>,
 
-    /// How a fine block is compared with the coarse one: with both halves, or with the first.
-    #[arg(long, default_value = "antithetic", value_name = "NAME", value_parser = named::<Difference>())]
-    difference: Difference,
+    /// How a fine block is compared with the coarse one: with both halves, or with the first [default: antithetic].
+    #[arg(long, value_name = "NAME", value_parser = named::<Difference>())]
+    difference: Option<Difference>,
 
-    /// Whether the levels of a query have blocks of their own, or parts of one.
-    #[arg(long, default_value = "fresh", value_name = "NAME", value_parser = named::<Blocks>())]
-    blocks: Blocks,
+    /// Whether the levels of a query have blocks of their own, or parts of one [default: fresh].
+    #[arg(long, value_name = "NAME", value_parser = named::<Blocks>())]
+    blocks: Option<Blocks>,
 
-    /// How the levels of a batch are drawn.
-    #[arg(long, default_value = "independent", value_name = "NAME", value_parser = named::<Levels>())]
-    draw_levels: Levels,
+    /// How the levels of a batch are drawn [default: independent].
+    #[arg(long, value_name = "NAME", value_parser = named::<Levels>())]
+    draw_levels: Option<Levels>,
 }
 
 impl EstimatorArgs {
     pub fn settings(&self, method: Method) -> Settings {
-        let Self { alpha, difference, blocks, .. } = *self;
-        let paper = Settings::paper(method);
-        let base = self.base.unwrap_or(paper.base);
+        self.over(Settings::paper(method))
+    }
+
+    /// These settings, with what was given in their place. A base that was given raises a top that was not.
+    pub fn over(&self, start: Settings) -> Settings {
+        let least = self.base.map_or(0, |base| base.saturating_add(2));
         Settings {
-            base,
-            atoms: self.atoms.unwrap_or(paper.atoms),
-            m0: self.m0.unwrap_or(paper.m0),
-            top: self.top.or(paper.top.map(|top| top.max(base + 2))),
-            coupling: self.coupling.unwrap_or(paper.coupling),
-            levels: self.draw_levels,
-            alpha,
-            difference,
-            blocks,
-            ..paper
+            base: self.base.unwrap_or(start.base),
+            atoms: self.atoms.unwrap_or(start.atoms),
+            m0: self.m0.unwrap_or(start.m0),
+            top: self.top.or(start.top.map(|top| top.max(least))),
+            coupling: self.coupling.unwrap_or(start.coupling),
+            levels: self.draw_levels.unwrap_or(start.levels),
+            alpha: self.alpha.unwrap_or(start.alpha),
+            difference: self.difference.unwrap_or(start.difference),
+            blocks: self.blocks.unwrap_or(start.blocks),
+            ..start
         }
     }
 }
@@ -121,68 +122,9 @@ impl AlphaArgs {
     }
 }
 
-#[derive(Debug, Parser)]
-pub struct LevelsArgs {
-    /// Problem to measure on.
-    #[arg(long, value_name = "NAME")]
-    #[arg(value_parser = PossibleValuesParser::new(TOYS.map(|toy| toy.name)))]
-    toy: String,
-
-    /// Multilevel method, for its base level and for what it needs of the rates.
-    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = multilevel())]
-    method: Method,
-
-    #[command(flatten)]
-    estimator: EstimatorArgs,
-
-    /// Highest level to measure.
-    #[arg(long, default_value = "6", value_name = "LEVEL", value_parser = whole::<u32>)]
-    #[arg(allow_negative_numbers = true)]
-    pub levels: u32,
-
-    /// Evaluations of log q at each level; more where that is less than 200 queries.
-    #[arg(long, default_value = "1000000", value_name = "COUNT", value_parser = whole::<u64>)]
-    #[arg(allow_negative_numbers = true)]
-    pub budget: u64,
-
-    /// Seed of all random numbers.
-    #[arg(long, default_value = "1", value_name = "NUMBER", value_parser = whole::<u64>)]
-    #[arg(allow_negative_numbers = true)]
-    pub seed: u64,
-
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub json: bool,
-
-    /// Write a picture of the levels, as an SVG file.
-    #[arg(long, value_name = "FILE", value_parser = svg)]
-    pub plot: Option<PathBuf>,
-}
-
-impl LevelsArgs {
-    pub fn toy(&self) -> Toy {
-        Toy::named(&self.toy).expect("only known names are accepted")
-    }
-
-    pub fn settings(&self) -> Settings {
-        let settings = self.estimator.settings(self.method);
-        // Naive differences are for looking at; they have no law without a top level.
-        let naive = settings.difference == Difference::Naive;
-        let top = settings.top.or(naive.then_some(self.levels));
-        Settings { top, ..settings }
-    }
-}
-
 /// One of the methods that draw a level.
-fn multilevel() -> impl TypedValueParser<Value = Method> {
+pub(super) fn multilevel() -> impl TypedValueParser<Value = Method> {
     let methods = Method::ALL.iter().filter(|(_, method)| method.is_multilevel());
     PossibleValuesParser::new(methods.map(|(name, _)| *name))
         .map(|name| Method::named(&name).expect("only known names are accepted"))
-}
-
-fn svg(text: &str) -> Result<PathBuf, String> {
-    match text.to_ascii_lowercase().ends_with(".svg") {
-        true => Ok(PathBuf::from(text)),
-        false => Err("give a file name that ends in .svg".to_owned()),
-    }
 }

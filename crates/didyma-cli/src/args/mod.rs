@@ -1,10 +1,12 @@
 //! What can be typed, checked as it is read.
 
 mod estimators;
+mod levels;
 mod problems;
 mod runs;
 
-pub use estimators::{AlphaArgs, EstimatorArgs, LevelsArgs};
+pub use estimators::{AlphaArgs, EstimatorArgs};
+pub use levels::LevelsArgs;
 pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, TasksArgs};
 
 pub use runs::{
@@ -90,11 +92,14 @@ pub enum Command {
     Alpha(AlphaArgs),
     /// Measure the levels of a multilevel estimator: moments, kurtosis, cost, and the rates r1 and r2.
     ///
-    /// The levels are measured on a toy problem whose loss is known exactly, all Gaussian: `benign` has
-    /// every moment one could wish for, `mild` some, `sharp` has a posterior sharper than the proposal,
-    /// `four-d` is four-dimensional. Every level gets the same number of evaluations; rates are fitted
-    /// to levels 1 to 6.
+    /// They are measured on the flow of a run with its simulations as outer and inner samples, and with its settings
+    /// unless others are given; a block cannot be larger than the number of simulations. Or on a toy whose loss is
+    /// known exactly, all Gaussian: `benign` has every moment one could wish for, `mild` some, `sharp` has a posterior
+    /// sharper than the proposal, `four-d` is four-dimensional. Every level gets the same number of evaluations; rates
+    /// are fitted to levels 1 to 6.
     #[command(after_help = "Examples:
+  didyma levels runs/two-moons-tgrr-1
+  didyma levels runs/two-moons-tgrr-1 --coupling excluded --plot levels.svg
   didyma levels --toy benign
   didyma levels --toy sharp --coupling inclusive --plot levels.svg
   didyma levels --toy four-d --method grr --json | jq .r2")]

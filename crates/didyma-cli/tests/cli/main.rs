@@ -2,6 +2,7 @@
 
 mod bench;
 mod estimators;
+mod levels;
 mod problems;
 
 use serde_json::Value;

@@ -1,0 +1,152 @@
+//! Arguments of `didyma levels`.
+
+use super::estimators::multilevel;
+use super::{EstimatorArgs, threads, whole};
+use anyhow::bail;
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Parser};
+use didyma::config::Config;
+use didyma::diagnostics::TrainedFlow;
+use didyma::estimator::{
+    Alpha, Blocks, Coupling, Difference, Method, Named, Settings, Source, Tails,
+};
+use didyma::parallel;
+use didyma::toy::{TOYS, Toy};
+use std::path::PathBuf;
+
+/// The highest level that is measured unless another is asked for.
+const HIGHEST: u32 = 6;
+/// The lowest number of levels that rates can be fitted to.
+const LEAST: u32 = 3;
+/// Evaluations at each level, where they are those of a toy.
+const TOY_BUDGET: u64 = 1_000_000;
+/// The same for a flow: some ten seconds on two cores.
+const FLOW_BUDGET: u64 = 100_000;
+
+#[derive(Debug, Parser)]
+#[command(group(ArgGroup::new("problem").required(true).args(["dir", "toy"])))]
+pub struct LevelsArgs {
+    /// Directory of a run, to measure on the flow of its last finished round.
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Toy to measure on.
+    #[arg(long, value_name = "NAME")]
+    #[arg(value_parser = PossibleValuesParser::new(TOYS.map(|toy| toy.name)))]
+    toy: Option<String>,
+
+    /// Multilevel method, for its base level and for what it needs of the rates [default: the run's, or tgrr].
+    #[arg(long, value_name = "NAME", value_parser = multilevel())]
+    method: Option<Method>,
+
+    #[command(flatten)]
+    estimator: EstimatorArgs,
+
+    /// Highest level to measure [default: 6, or the last that the run has simulations for].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    levels: Option<u32>,
+
+    /// Evaluations of log q at each level; more where that is less than 200 queries [default: 100000 for a run, 1000000
+    /// for a toy].
+    #[arg(long, value_name = "COUNT", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    budget: Option<u64>,
+
+    /// Seed of all random numbers.
+    #[arg(long, default_value = "1", value_name = "NUMBER", value_parser = whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
+    pub seed: u64,
+
+    /// Threads that evaluate a run's flow [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a picture of the levels, as an SVG file.
+    #[arg(long, value_name = "FILE", value_parser = svg)]
+    pub plot: Option<PathBuf>,
+}
+
+impl LevelsArgs {
+    /// The toy, if one was named.
+    pub fn toy(&self) -> Option<Toy> {
+        let known = |name: &String| Toy::named(name).expect("only known names are accepted");
+        self.toy.as_ref().map(known)
+    }
+
+    pub fn toy_settings(&self) -> Settings {
+        let settings = self.estimator.settings(self.method.unwrap_or(Method::Tgrr));
+        // Naive differences are for looking at; they have no law without a top level.
+        let naive = settings.difference == Difference::Naive;
+        let top = settings.top.or(naive.then_some(self.toy_levels()));
+        Settings { top, ..settings }
+    }
+
+    /// The run's settings, fitted to its simulations as its training was, with what was given in their place; and a
+    /// remark if they are not of the run's method.
+    pub fn run_settings(&self, run: &Config, flow: &TrainedFlow) -> (Settings, Option<String>) {
+        let own = run.estimator.method;
+        let method = self.method.or(own.is_multilevel().then_some(own)).unwrap_or(Method::Tgrr);
+        let usual = if own.is_multilevel() {
+            run.estimator.clone()
+        } else {
+            Config::new(run.profile, method).estimator
+        };
+        let paper = Settings::paper(method);
+        let (base, top) =
+            if method == own { (usual.base, usual.top) } else { (paper.base, paper.top) };
+        // Moments do not depend on how often a level is drawn, and a law may fit one method and not another.
+        let (alpha, tails) = (Alpha::Paper, Tails::Paper);
+        let coupling = run.estimator.coupling;
+        let blocks = if coupling == Coupling::Planted { Blocks::Fresh } else { usual.blocks };
+        let start = Settings { method, base, top, alpha, tails, coupling, blocks, ..usual };
+        let settings = self.estimator.over(start.fitted_to(flow));
+        let remark = || {
+            let (own, coupling) = (run.method_name(), settings.coupling.name());
+            let method = method.name();
+            format!(
+                "{own}, the run's method, has no levels: these are of {method} with {coupling} coupling"
+            )
+        };
+        let remark = (!own.is_multilevel()).then(remark);
+        (settings, remark)
+    }
+
+    pub fn toy_levels(&self) -> u32 {
+        self.levels.unwrap_or(HIGHEST)
+    }
+
+    /// The highest level that is asked for, or that the simulations can fill.
+    pub fn run_levels(&self, settings: &Settings, flow: &TrainedFlow) -> anyhow::Result<u32> {
+        let (m0, rows) = (settings.m0, flow.rows());
+        let filled = (flow.largest_block() / m0.max(1)).checked_ilog2();
+        match (self.levels, filled.unwrap_or(0)) {
+            (Some(levels), _) => Ok(levels),
+            (None, filled) if filled >= LEAST => Ok(filled.min(HIGHEST)),
+            (None, _) => bail!(
+                "the run has {rows} successful simulations, but rates need levels up to {LEAST}, and so m0 · 2^{LEAST} + 1 \
+                 = {}: simulate more, or lower --m0",
+                m0.saturating_mul(1 << LEAST).saturating_add(1)
+            ),
+        }
+    }
+
+    /// Evaluations at each level.
+    pub fn budget(&self) -> u64 {
+        let usual = if self.dir.is_some() { FLOW_BUDGET } else { TOY_BUDGET };
+        self.budget.unwrap_or(usual)
+    }
+
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+fn svg(text: &str) -> Result<PathBuf, String> {
+    match text.to_ascii_lowercase().ends_with(".svg") {
+        true => Ok(PathBuf::from(text)),
+        false => Err("give a file name that ends in .svg".to_owned()),
+    }
+}

@@ -1,0 +1,134 @@
+//! `didyma levels DIR`: the levels of a run's flow.
+
+use super::{didyma, json, number, refused, text};
+use didyma::config::{Config, Profile};
+use didyma::estimator::Method;
+use didyma::rounds::SimulatedRow;
+use didyma::run::{Manifest, RunDir};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("didyma-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a plain path").to_owned()
+    }
+
+    /// A tiny run of Two Moons, with this many simulations in each of two rounds.
+    fn run(&self, name: &str, simulations: &str, options: &[&str]) -> String {
+        let dir = self.file(name);
+        let size = ["infer", "two-moons", "--rounds", "2", "--simulations", simulations];
+        let set = ["train.steps=40", "flow.layers=2", "flow.units=8"];
+        let set: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).collect();
+        let output = didyma(&[&size, &*set, options, &["--out", &dir]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        dir
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn levels(args: &[&str]) -> Value {
+    json(&[&["levels", "--budget", "2000"], args].concat())
+}
+
+fn costs(found: &Value) -> Vec<f64> {
+    let levels = found["levels"].as_array().expect("a list");
+    levels.iter().map(|level| number(&level["cost"])).collect()
+}
+
+#[test]
+fn a_run_is_measured_with_its_own_settings() {
+    let folder = Folder::new("run-levels");
+    let (dir, plot) = (folder.run("tiny", "200", &[]), folder.file("levels.svg"));
+    let found = levels(&[&dir, "--plot", &plot]);
+    let settings = ["method", "coupling", "difference", "task", "run_method"];
+    let settings = settings.map(|key| found[key].as_str().expect("a name"));
+    assert_eq!(settings, ["tgrr", "inclusive", "antithetic", "two-moons", "tgrr"]);
+    assert_eq!(found["run"], dir);
+    let whole = ["rounds", "simulations", "m0", "top"].map(|key| found[key].as_u64());
+    assert_eq!(whole, [Some(2), Some(400), Some(8), Some(4)]);
+    assert!(found["note"].is_null() && found["toy"].is_null());
+    // 8 · 2^5 inner samples, and not 2^6, without the outer one of 400 simulations.
+    assert_eq!(costs(&found), [8.0, 16.0, 32.0, 64.0, 128.0, 256.0]);
+    for key in ["r1", "r2", "r2_se", "bias_rate"] {
+        assert!(number(&found[key]).is_finite(), "{key}");
+    }
+    assert_eq!(found["tails"].as_array().map(Vec::len), Some(2));
+    let svg = std::fs::read_to_string(&plot).expect("the picture was written");
+    assert!(svg.starts_with("<svg") && svg.contains("levels of the run tiny"));
+    assert_eq!(levels(&[&dir, "--threads", "1"]), levels(&[&dir, "--threads", "3"]));
+
+    let other = ["--coupling", "excluded", "--m0", "4", "--method", "grr", "--levels", "3"];
+    let found = levels(&[&[&*dir], &other[..]].concat());
+    assert_eq!((&found["method"], &found["coupling"]), (&"grr".into(), &"excluded".into()));
+    assert_eq!(costs(&found), [4.0, 8.0, 16.0, 32.0]);
+
+    // Simulations of a round under way are no part of what the flow was trained on.
+    let row = SimulatedRow { round: 3, index: 0, theta: vec![0.5; 2], x: Ok(vec![0.0; 2]) };
+    RunDir::open(dir.as_ref()).expect("the run").store(&[row]).expect("room on the disk");
+    let output = didyma(&["levels", &dir, "--budget", "1000"]);
+    let told = text(&output.stdout);
+    assert!(told.starts_with("levels of the run tiny, inclusive coupling"), "{told}");
+    assert!(told.contains("two-moons by tgrr, 2 rounds, 400 simulations"), "{told}");
+}
+
+#[test]
+fn a_method_without_levels_is_measured_as_tgrr() {
+    let folder = Folder::new("plain-levels");
+    let planted = ["--method", "atomic", "--set", "estimator.coupling=planted"];
+    for (name, options, coupling) in
+        [("npe", &["--method", "npe"][..], "excluded"), ("atomic", &planted, "planted")]
+    {
+        let dir = folder.run(name, "200", options);
+        let found = levels(&[&dir]);
+        assert_eq!((&found["method"], &found["run_method"]), (&"tgrr".into(), &name.into()));
+        assert_eq!(found["coupling"], coupling);
+        let note = found["note"].as_str().expect("a remark");
+        let parts = [&format!("{name}, the run's method, has no levels"), "of tgrr with", coupling];
+        assert!(parts.iter().all(|part| note.contains(part)), "{note}");
+        let told = text(&didyma(&["levels", &dir, "--budget", "1000"]).stdout);
+        assert!(told.contains(&format!("note: {note}")), "{told}");
+    }
+}
+
+#[test]
+fn what_is_no_run_with_levels_is_refused() {
+    let folder = Folder::new("no-levels");
+    let (nothing, empty) = (folder.file("nothing"), folder.file("empty"));
+    refused(&["levels", &nothing], &["holds no run", "run.db"]);
+    let config = Config::new(Profile::Default, Method::Tgrr);
+    let manifest = Manifest { task: "two-moons".to_owned(), config };
+    RunDir::create(empty.as_ref(), &manifest.to_json().to_string()).expect("a new run");
+    refused(&["levels", &empty], &["no round is finished", "didyma resume"]);
+    refused(&["levels"], &["required", "--toy", "DIR"]);
+    refused(&["levels", &empty, "--toy", "mild"], &["cannot be used with", "--toy"]);
+
+    let small = folder.run("small", "16", &[]);
+    refused(&["levels", &small], &["32 successful simulations", "= 65", "--m0"]);
+    assert_eq!(costs(&levels(&[&small, "--m0", "2"])).len(), 4);
+    let dir = folder.run("tiny", "200", &[]);
+    for (args, parts) in [
+        (&["--levels", "6"][..], &["level 6", "512", "399", "lower m0"][..]),
+        (&["--levels", "2"], &["levels is 2", "between 3"]),
+        (&["--m0", "0"], &["m0 is 0"]),
+        (&["--m0", "100"], &["400 successful simulations", "= 801", "--m0"]),
+        (&["--base", "6"], &["level 6", "512", "399"]),
+        (&["--threads", "0"], &["--threads", "between 1"]),
+        (&["--method", "atomic"], &["--method", "atomic", "tgrr"]),
+    ] {
+        refused(&[&["levels", &*dir], args].concat(), parts);
+    }
+}
