@@ -425,7 +425,7 @@ fn a_study_of_what_cannot_be_measured_is_refused() {
     let study = LevelStudy { budget: 1000, ..LevelStudy::new(Settings::paper(Method::Tgrr)) };
     let queries = toy("benign").queries();
     let text = study.run(&mut Broken(queries.clone(), 99, 1.0), STREAMS).unwrap_err().to_string();
-    assert!(text.contains("level 4") && text.contains("can give 99"), "{text}");
+    assert!(text.contains("level 6") && text.contains("can give 99"), "{text}");
     let text =
         study.run(&mut Broken(queries, 9999, f64::INFINITY), STREAMS).unwrap_err().to_string();
     assert!(text.contains("level 0") && text.contains("not finite"), "{text}");
