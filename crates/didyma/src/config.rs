@@ -151,6 +151,9 @@ pub struct TrainConfig {
     pub start: Start,
     /// Where inner samples come from.
     pub inner: Inner,
+    /// Weight of −log q on rows of the first round, beside the estimator's loss in later ones: both have their minimum
+    /// at the posterior, and this one sees density where no inner sample falls.
+    pub prior_weight: f64,
     /// Weight decay.
     pub decay: f64,
     /// Whether the decay is added to the gradient (Adam), or apart from it (AdamW).
@@ -192,6 +195,8 @@ pub struct Config {
     pub rounds: u32,
     /// Simulations of a round.
     pub simulations: usize,
+    /// How much wider than q(· | x_o) later rounds propose: the standard deviation of the flow's base.
+    pub width: f64,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Posterior samples that a run ends with.
@@ -228,6 +233,7 @@ impl Config {
             profile: Profile::Paper,
             rounds: 20,
             simulations: 1000,
+            width: 1.0,
             seed: 1,
             samples: 10_000,
             estimator: Settings::paper(method),
@@ -252,6 +258,7 @@ impl Config {
                 restore_best: false,
                 start: Start::Carried,
                 inner: Inner::Pool,
+                prior_weight: 0.0,
                 decay: 1e-4,
                 decay_coupled: true,
                 clip: None,
@@ -316,6 +323,9 @@ impl Config {
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
         whole("train.patience", train.patience.into(), 1_000_000)?;
         train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
+        if !(self.width >= 0.1 && self.width <= 10.0) {
+            return Err(Error::setting("width", self.width, "between 0.1 and 10"));
+        }
         if !(train.rate > 0.0 && train.rate <= 1.0) {
             return Err(Error::setting("train.rate", train.rate, "above 0 and up to 1"));
         }
@@ -324,6 +334,10 @@ impl Config {
             let why =
                 "a share of the simulations of a round that leaves rows on both sides, e.g. 0.1";
             return Err(Error::setting("train.validation_share", share, why));
+        }
+        if !(train.prior_weight >= 0.0 && train.prior_weight <= 1e3) {
+            let why = "between 0 and 1000";
+            return Err(Error::setting("train.prior_weight", train.prior_weight, why));
         }
         train.adam().check()?;
         self.coordinates.check()?;
@@ -385,6 +399,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("profile", "where the settings started from: default or paper"),
     ("rounds", "rounds of simulating and training"),
     ("simulations", "simulations of a round"),
+    ("width", "how much wider than the posterior so far later rounds propose parameters"),
     ("seed", "seed of all random numbers"),
     ("samples", "posterior samples that the run ends with"),
     (
@@ -427,6 +442,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("train.restore_best", "whether a round ends with its best weights, or its last"),
     ("train.start", "what later rounds start from: carried, warm, fitting or fresh weights"),
     ("train.inner", "where inner samples come from: pool or batch"),
+    ("train.prior_weight", "weight of -log q on rows of the first round, in later rounds"),
     ("train.decay", "weight decay"),
     ("train.decay_coupled", "whether the decay is part of the gradient (Adam) or not (AdamW)"),
     ("train.clip", "largest norm of a gradient; none: any"),

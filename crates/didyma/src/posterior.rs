@@ -58,6 +58,13 @@ pub struct SampleStreams {
     pub round: u64,
 }
 
+impl SampleStreams {
+    /// Streams of a run for a purpose.
+    pub fn new(streams: Streams, purpose: Purpose, round: u32) -> Self {
+        Self { streams, purpose, round: round.into() }
+    }
+}
+
 /// Draws that come from one random stream.
 const BLOCK: usize = 512;
 /// Draws per sample after which sampling gives up: fewer than one in this many is inside the prior.
@@ -89,11 +96,33 @@ impl Posterior {
         self.sample_at(&self.observation, count, streams, threads)
     }
 
+    /// Draws of a law that is wider than the posterior, to propose parameters from: see [`SplineFlow::sample_wide`].
+    pub fn propose(
+        &self,
+        count: usize,
+        width: f64,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Samples> {
+        self.draw(&self.observation, count, width, streams, threads)
+    }
+
     /// Draws of q at another observation.
     pub fn sample_at(
         &self,
         x: &[f64],
         count: usize,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Samples> {
+        self.draw(x, count, 1.0, streams, threads)
+    }
+
+    fn draw(
+        &self,
+        x: &[f64],
+        count: usize,
+        width: f64,
         streams: SampleStreams,
         threads: usize,
     ) -> Result<Samples> {
@@ -107,7 +136,7 @@ impl Posterior {
             let blocks = (((count - accepted) as f64 / rate / BLOCK as f64).ceil() as usize).max(1);
             let first = drawn / BLOCK;
             let waves = parallel::map(blocks, threads, |i| {
-                self.block(&features, streams, (first + i) as u64)
+                self.block(&features, width, streams, (first + i) as u64)
             });
             for block in waves {
                 if accepted < count {
@@ -126,9 +155,15 @@ impl Posterior {
     }
 
     /// One block of draws, without those outside the support.
-    fn block(&self, features: &[f32], from: SampleStreams, index: u64) -> Result<Vec<f32>> {
+    fn block(
+        &self,
+        features: &[f32],
+        width: f64,
+        from: SampleStreams,
+        index: u64,
+    ) -> Result<Vec<f32>> {
         let mut rng = from.streams.stream(from.purpose, from.round, index);
-        let (z, _) = self.flow.sample(&self.params, features, BLOCK, &mut rng)?;
+        let (z, _) = self.flow.sample_wide(&self.params, features, BLOCK, width, &mut rng)?;
         let dim = self.prior.dim();
         let (mut rows, mut theta) = (Vec::with_capacity(z.len()), vec![0.0; dim]);
         for z in z.chunks_exact(dim) {

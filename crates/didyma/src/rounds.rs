@@ -249,7 +249,8 @@ impl<'a> Run<'a> {
             Some(posterior) if self.config.estimator.method != Method::Likelihood => {
                 let (streams, purpose) = (self.streams, Purpose::Parameters);
                 let streams = SampleStreams { streams, purpose, round: round.into() };
-                Ok(posterior.sample(count, streams, self.threads)?.theta)
+                let width = self.config.width;
+                Ok(posterior.propose(count, width, streams, self.threads)?.theta)
             }
             _ => {
                 let streams = self.streams.simulations(Purpose::Parameters, round.into());
@@ -368,7 +369,8 @@ impl<'a> Run<'a> {
             Split::Pooled => drawn(all.clone().collect()),
         };
         let training = all.filter(|row| held_out.binary_search(row).is_err()).collect();
-        Ok(TrainRows { training, held_out })
+        let first_round = self.records.of_round(1)?.places.end;
+        Ok(TrainRows { training, held_out, first_round })
     }
 
     /// The posterior of the latest finished training.

@@ -59,6 +59,19 @@ impl SplineFlow {
         count: usize,
         rng: &mut impl rand::Rng,
     ) -> Result<(Vec<f32>, Vec<f64>)> {
+        self.sample_wide(params, x, count, 1.0, rng)
+    }
+
+    /// Draws of a law that is wider than q(· | x) in every direction: the base's standard deviation is `width`
+    /// instead of 1. The log-densities are those of q.
+    pub fn sample_wide<F: Real>(
+        &self,
+        params: &[F],
+        x: &[f32],
+        count: usize,
+        width: f64,
+        rng: &mut impl rand::Rng,
+    ) -> Result<(Vec<f32>, Vec<f64>)> {
         self.check_params(params)?;
         let row = Rows::new("x", x, x.len())?;
         row.expect_columns(self.config.x_dim, "x_dim of the flow")?;
@@ -75,7 +88,8 @@ impl SplineFlow {
             tape.context(self.x.apply(x));
             let drawn = TILE.min(count - log_q.len());
             for _ in 0..drawn {
-                tape.pair((0..dim).map(|_| F::of(StandardNormal.sample(rng))));
+                let mut normal = || -> f64 { StandardNormal.sample(rng) };
+                tape.pair((0..dim).map(|_| F::of(width * normal())));
             }
             self.inverse(params, &mut tape);
             log_q.extend(tape.log_q().iter().map(|l| l.f64()));
