@@ -227,11 +227,18 @@ impl Observer for Recorder {
 
 /// What a run has come to, for [`crate::rounds::infer`] to go on from.
 pub fn progress(run: &RunDir) -> Result<Progress> {
-    let reports = reports(run)?;
-    let finished = reports.len() as u32;
-    let config = Manifest::of(run)?.config;
+    let (reports, rows) = (reports(run)?, run.rows()?);
+    let (config, finished) = (Manifest::of(run)?.config, reports.len() as u32);
+    let simulated = |round| rows.iter().filter(|row| row.round == round).count();
+    // Files that were put back from a copy may be of different times; nothing else leads to these.
     let training = match run.training()? {
-        Some(training) if (finished..=finished + 1).contains(&training.round) => Some(training),
+        Some(t) if t.round == finished && t.fit.stop.is_none() => {
+            return Err(bad_checkpoint(run, "it is older than the database of the run"));
+        }
+        Some(t) if t.round == finished + 1 && simulated(t.round) < config.simulations => {
+            return Err(bad_checkpoint(run, "it is newer than the database of the run"));
+        }
+        Some(t) if (finished..=finished + 1).contains(&t.round) => Some(t),
         Some(_) => return Err(bad_checkpoint(run, "it is of another round than the run")),
         None if finished == 0 => None,
         None if config.train.start == Start::Carried && finished < config.rounds => {
@@ -239,7 +246,7 @@ pub fn progress(run: &RunDir) -> Result<Progress> {
         }
         None => Some(after(run, &reports)?),
     };
-    Ok(Progress { rows: run.rows()?, reports, training })
+    Ok(Progress { rows, reports, training })
 }
 
 /// The state after the last finished round, from its model: the optimiser starts anew in the next one anyway.

@@ -1,11 +1,11 @@
 //! Simulators that fail, now and then or always, and training that does.
 
-use super::{run, tiny};
+use super::tiny;
 use didyma::Error;
 use didyma::config::{Config, Profile, Schedule, Split};
 use didyma::prior::Prior;
 use didyma::rng::SimulationStream;
-use didyma::rounds::{Inference, Model, Progress, infer};
+use didyma::rounds::{Inference, Model, Progress, SimulatedRow, infer};
 use didyma::simulator::{SimulationFailed, Simulator, from_fn};
 use didyma::tasks::Task;
 use didyma::train::StopReason;
@@ -130,7 +130,8 @@ fn models_that_do_not_fit_together_are_refused() {
     let error = infer(&(&task).into(), &config, 1, Progress::default(), &mut ()).unwrap_err();
     assert!(error.to_string().contains("train.validation_share"), "{error}");
     // Another problem's rows.
-    let mut other = run(&Task::named("mg1").unwrap(), &tiny(Profile::Default)).reports;
-    other.truncate(1);
-    assert_eq!(other[0].round, 1);
+    let row = SimulatedRow { round: 1, index: 0, theta: vec![0.0; 3], x: Ok(vec![0.0; 2]) };
+    let progress = Progress { rows: vec![row], ..Progress::default() };
+    let error = infer(&(&task).into(), &tiny(Profile::Default), 1, progress, &mut ()).unwrap_err();
+    assert!(error.to_string().contains("the run is of another one"), "{error}");
 }

@@ -5,6 +5,7 @@
 mod failures;
 mod fit;
 mod posterior;
+mod recorder;
 
 use didyma::config::{Config, Profile};
 use didyma::coordinates::Coordinates;
@@ -55,8 +56,8 @@ fn every_task_runs_and_nothing_leaves_the_prior() {
 ///
 /// With the n = 1,350 training rows a regression on ten summaries and a constant has an error of √(11/n) = 0.09
 /// standard deviations in each mean, and the logarithm of a standard deviation one of 1/√(2n) = 0.02. A flow that is
-/// trained for seconds is allowed three times the first, and widths wrong by a fifth. Without learning the errors would be those of the prior: 1.03 in
-/// the means (root mean square of x/2 in units of √0.05) and log √2 = 0.35.
+/// trained for seconds is allowed three times the first, and widths wrong by a fifth. Without learning the errors would
+/// be those of the prior: 1.03 in the means (root mean square of x/2 in units of √0.05) and log √2 = 0.35.
 #[test]
 fn a_gaussian_posterior_is_found() {
     let task = Task::named("gaussian-linear").unwrap();
