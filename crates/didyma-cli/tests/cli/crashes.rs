@@ -112,6 +112,40 @@ fn expect_kept(before: &[SimulatedRow], after: &[SimulatedRow]) {
     assert!(lost.is_none(), "lost or changed: {lost:?}");
 }
 
+/// Moments that are too short for chance: within the simulations of a round, and while results are written.
+#[test]
+fn killed_while_it_simulates_or_exports_a_run_ends_with_the_same_bytes() {
+    let folder = Folder::new("moments");
+    let slow = ["--set", "rounds=2", "--set", "simulations=800", "--set", "train.steps=10"];
+    let within = |dir: &str| {
+        let run = RunDir::read(Path::new(dir));
+        let rows = run.and_then(|run| run.rows()).map_or(0, |rows| rows.len());
+        (801..1600).contains(&rows)
+    };
+    let large = ["--set", "rounds=1", "--set", "samples=300000"];
+    let exporting = |dir: &str| {
+        let exists = |name| Path::new(dir).join(name).exists();
+        exists("posterior.npz") || exists("posterior.npz.part")
+    };
+    let moments: [(&str, &[&str], &dyn Fn(&str) -> bool); 2] =
+        [("hodgkin-huxley", &slow, &within), ("two-moons", &large, &exporting)];
+    for (task, settings, moment) in moments {
+        let (whole, dir) = (folder.file(&format!("{task}-whole")), folder.file(task));
+        done(&tiny(task, &whole, settings));
+        let mut child = start(&tiny(task, &dir, settings));
+        while !moment(&dir) && child.try_wait().expect("it is ours").is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        let (before, words) = stored(&dir);
+        eprintln!("{task}: {words}");
+        done(&["resume", &dir]);
+        expect_kept(&before, &stored(&dir).0);
+        expect_same(&dir, &whole, task);
+    }
+}
+
 /// Waits until a file of the run is there.
 fn wait_for(dir: &str, name: &str, child: &mut Child) {
     let path = Path::new(dir).join(name);
