@@ -112,6 +112,9 @@ fn expect_kept(before: &[SimulatedRow], after: &[SimulatedRow]) {
     assert!(lost.is_none(), "lost or changed: {lost:?}");
 }
 
+/// A task, its settings, and when to kill its run.
+type Moment<'a> = (&'a str, &'a [&'a str], &'a dyn Fn(&str) -> bool);
+
 /// Moments that are too short for chance: within the simulations of a round, and while results are written.
 #[test]
 fn killed_while_it_simulates_or_exports_a_run_ends_with_the_same_bytes() {
@@ -127,7 +130,7 @@ fn killed_while_it_simulates_or_exports_a_run_ends_with_the_same_bytes() {
         let exists = |name| Path::new(dir).join(name).exists();
         exists("posterior.npz") || exists("posterior.npz.part")
     };
-    let moments: [(&str, &[&str], &dyn Fn(&str) -> bool); 2] =
+    let moments: [Moment; 2] =
         [("hodgkin-huxley", &slow, &within), ("two-moons", &large, &exporting)];
     for (task, settings, moment) in moments {
         let (whole, dir) = (folder.file(&format!("{task}-whole")), folder.file(task));
@@ -157,7 +160,7 @@ fn wait_for(dir: &str, name: &str, child: &mut Child) {
 }
 
 /// A run that would take minutes: tests stop it.
-fn long<'a>(out: &'a str) -> Vec<&'a str> {
+fn long(out: &str) -> Vec<&str> {
     tiny(
         TASK,
         out,

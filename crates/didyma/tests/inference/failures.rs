@@ -126,7 +126,7 @@ fn models_that_do_not_fit_together_are_refused() {
     let error = infer(&model, &config, 2, Progress::default(), &mut ()).unwrap_err().to_string();
     assert!(error.contains("prior has 1 numbers, but 2 are needed"), "{error}");
     let mut config = tiny(Profile::Default);
-    config.simulations = 4;
+    config.simulations = 2;
     let error = infer(&(&task).into(), &config, 1, Progress::default(), &mut ()).unwrap_err();
     assert!(error.to_string().contains("train.validation_share"), "{error}");
     // Another problem's rows.
