@@ -4,10 +4,11 @@ use crate::args::{InferArgs, ResumeArgs};
 use crate::live::{Live, stop_on_interrupt};
 use crate::results::Shown;
 use anyhow::Context;
+use didyma::Error;
 use didyma::judge::TaskJudge;
 use didyma::rng::Streams;
 use didyma::rounds::{Model, Progress, infer as infer_posterior};
-use didyma::run::{Manifest, Recorder, RunDir, progress};
+use didyma::run::{Manifest, Recorder, RunDir, posterior, progress};
 use didyma::tasks::Task;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,11 @@ pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
     let run = RunDir::open(&args.dir)?;
     let manifest = Manifest::of(&run)?;
     let task = Task::named(&manifest.task).with_context(|| {
-        format!("{} is a run of {}, a task that this version lacks", args.dir.display(), manifest.task)
+        format!(
+            "{} is a run of {}, a task that this version lacks",
+            args.dir.display(),
+            manifest.task
+        )
     })?;
     let progress = progress(&run)?;
     carry_on(run, &task, &manifest, progress, args.threads())
@@ -41,19 +46,37 @@ fn carry_on(
 ) -> anyhow::Result<Shown> {
     let dir = run.path().to_owned();
     let config = &manifest.config;
+    let stop = stop_on_interrupt()?;
     let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
     let model = Model { judge: Some(&judge), ..task.into() };
     let recorder = Recorder::new(run, progress.reports.clone())?;
-    let live = Live::new(manifest, &dir, stop_on_interrupt()?);
+    let live = Live::new(manifest, &dir, stop);
     let mut observer = (recorder, live);
-    let found = infer_posterior(&model, config, threads, progress, &mut observer)?;
+    let found = infer_posterior(&model, config, threads, progress, &mut observer);
     let (recorder, live) = observer;
     live.finish();
-    let summary = recorder.export(found.posterior.as_ref(), threads)?;
+    let mut found = found.map_err(|error| with_remedy(error, &dir))?;
+    if found.posterior.is_none() && !found.reports.is_empty() {
+        found.posterior = Some(posterior(recorder.run())?);
+    }
+    let summary = recorder.export(found.posterior.as_ref(), threads);
+    let summary = summary.map_err(|error| with_remedy(error, &dir))?;
     if !found.finished {
         eprintln!("stopped; everything so far is saved. To go on: didyma resume {}", dir.display());
     }
     Shown::new(&dir, summary, found.posterior.as_ref(), threads)
+}
+
+/// A file that could not be written is no loss: everything before it is on the disk.
+fn with_remedy(error: Error, dir: &Path) -> anyhow::Error {
+    match error {
+        Error::Io { .. } => anyhow::anyhow!(
+            "{error}: nothing stored so far is lost; make room on the disk or permit writing, then run \
+             `didyma resume {}`",
+            dir.display()
+        ),
+        other => other.into(),
+    }
 }
 
 /// The first of runs/TASK-METHOD-SEED, …-2, …-3 that does not exist.

@@ -24,7 +24,11 @@ pub fn settings(args: &SettingsArgs) -> anyhow::Result<SettingsList> {
 
 impl fmt::Display for SettingsList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<24}  {:<12}  what it is (change it with --set KEY=VALUE)", "setting", "value")?;
+        write!(
+            f,
+            "{:<24}  {:<12}  what it is (change it with --set KEY=VALUE)",
+            "setting", "value"
+        )?;
         for Line { key, value, about } in &self.settings {
             write!(f, "\n{key:<24}  {value:<12}  {about}")?;
         }

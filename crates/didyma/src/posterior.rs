@@ -194,9 +194,8 @@ impl Posterior {
         let features = self.features(x)?;
         let log_mass = self.log_mass_inside(x, threads)?;
         let blocks = parallel::map(theta.len().div_ceil(BLOCK), threads, |i| {
-            (i * BLOCK..theta.len().min((i + 1) * BLOCK))
-                .map(|row| self.log_density_row(&features, theta.row(row)))
-                .collect::<Result<Vec<f64>>>()
+            let rows = i * BLOCK..theta.len().min((i + 1) * BLOCK);
+            self.log_density_block(&features, rows.map(|row| theta.row(row)))
         });
         let mut all = Vec::with_capacity(theta.len());
         for block in blocks {
@@ -205,16 +204,29 @@ impl Posterior {
         Ok(all)
     }
 
-    fn log_density_row(&self, features: &[f32], theta: &[f32]) -> Result<f64> {
-        let theta: Vec<f64> = theta.iter().map(|&t| f64::from(t)).collect();
-        if !self.prior.contains(&theta) {
-            return Ok(f64::NEG_INFINITY);
+    /// One block of densities: those inside the support go through the flow together.
+    fn log_density_block<'a>(
+        &self,
+        features: &[f32],
+        theta: impl Iterator<Item = &'a [f32]>,
+    ) -> Result<Vec<f64>> {
+        let dim = self.prior.dim();
+        let (mut densities, mut inside, mut all_z) = (Vec::new(), Vec::new(), Vec::new());
+        let mut z = vec![0.0; dim];
+        for (i, row) in theta.enumerate() {
+            densities.push(f64::NEG_INFINITY);
+            let row: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+            if self.prior.contains(&row) {
+                inside.push((i, self.coordinates.to_z(&self.prior, &row, &mut z)));
+                all_z.extend(z.iter().map(|&z| z as f32));
+            }
         }
-        let mut z = vec![0.0; theta.len()];
-        let log_jacobian = self.coordinates.to_z(&self.prior, &theta, &mut z);
-        let z: Vec<f32> = z.iter().map(|&z| z as f32).collect();
-        let (z, x) = (Rows::new("z", &z, z.len())?, Rows::new("x", features, features.len())?);
-        Ok(self.flow.log_density(&self.params, z, x)?[0] - log_jacobian)
+        let (z, x) = (Rows::new("z", &all_z, dim)?, Rows::new("x", features, features.len())?);
+        let log_q = self.flow.log_density(&self.params, z, x)?;
+        for (&(i, log_jacobian), log_q) in inside.iter().zip(log_q) {
+            densities[i] = log_q - log_jacobian;
+        }
+        Ok(densities)
     }
 
     /// Logarithm of the mass of q inside the support: 0 in unbounded coordinates, else by counting draws.
@@ -247,13 +259,19 @@ impl Posterior {
 
     /// Reads a posterior that [`Posterior::save`] wrote.
     pub fn load(path: &Path) -> Result<Self> {
+        Self::load_if(path, |_| Ok(()))
+    }
+
+    /// Reads a posterior if what it says about how it was made is accepted.
+    pub(crate) fn load_if(path: &Path, accept: impl FnOnce(&Value) -> Decoded<()>) -> Result<Self> {
         let file = TensorFile::load(path, KIND, &["params"])?;
-        let posterior = Self::decode(file);
+        let posterior = Self::decode(file, accept);
         posterior.map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
     }
 
-    fn decode(file: TensorFile) -> Decoded<Self> {
+    fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {
         let found: Described = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
+        accept(&found.about)?;
         let Described { prior, coordinates, flow, observation, .. } = found;
         let agree = (flow.theta_dim, flow.x_dim) == (prior.dim(), observation.len())
             && coordinates.fit(prior.dim(), observation.len());

@@ -138,7 +138,8 @@ pub struct Training {
 /// What a run gave.
 #[derive(Clone, Debug)]
 pub struct Inference {
-    /// The posterior of the last finished round.
+    /// The posterior of the last finished round; none if that was finished before `progress` was saved, and the run
+    /// stopped while the next one was trained.
     pub posterior: Option<Posterior>,
     /// The finished rounds.
     pub reports: Vec<RoundReport>,
@@ -182,7 +183,8 @@ pub fn infer(
         }
     }
     let finished = run.reports.len() == config.rounds as usize;
-    Ok(Inference { posterior: run.posterior()?, reports: run.reports, finished })
+    let posterior = run.posterior()?.or(run.latest);
+    Ok(Inference { posterior, reports: run.reports, finished })
 }
 
 /// A run under way.
@@ -194,6 +196,8 @@ struct Run<'a> {
     records: Records,
     reports: Vec<RoundReport>,
     training: Option<Training>,
+    /// The posterior of the last round that was finished here.
+    latest: Option<Posterior>,
 }
 
 /// Simulations are told of in groups of this duration.
@@ -217,7 +221,8 @@ impl<'a> Run<'a> {
         let records = Records::new(dims, config.simulations, rows);
         records.check()?;
         let streams = Streams::new(config.seed);
-        Ok(Self { model, config, threads, streams, records, reports, training })
+        let latest = None;
+        Ok(Self { model, config, threads, streams, records, reports, training, latest })
     }
 
     /// One round of the algorithm.
@@ -357,7 +362,7 @@ impl<'a> Run<'a> {
             rows.sort_unstable();
             rows
         };
-        let held_out: Vec<u32> = match self.config.train.split {
+        let mut held_out: Vec<u32> = match self.config.train.split {
             Split::Fixed => {
                 // The same share of every stretch of a round: simulations are in no particular order.
                 let place = |index: u32| (f64::from(index) * share).floor();
@@ -368,6 +373,12 @@ impl<'a> Run<'a> {
             Split::Newest => drawn(self.records.of_round(round)?.places.collect()),
             Split::Pooled => drawn(all.clone().collect()),
         };
+        // Where most simulations failed, all that are left may be on one side: each gets one row at least.
+        if held_out.is_empty() {
+            held_out.push(all.start);
+        } else if held_out.len() == all.len() {
+            held_out.pop();
+        }
         let training = all.filter(|row| held_out.binary_search(row).is_err()).collect();
         let first_round = self.records.of_round(1)?.places.end;
         Ok(TrainRows { training, held_out, first_round })
@@ -422,6 +433,7 @@ impl<'a> Run<'a> {
         let go_on =
             observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;
         self.reports.push(report);
+        self.latest = Some(posterior);
         Ok(go_on)
     }
 
@@ -490,8 +502,9 @@ impl<'a> Group<'a> {
         piece: &simulator::Progress,
     ) -> ControlFlow<()> {
         let x_dim = piece.x.len() / piece.rows.len();
+        let mut failures = piece.failures.iter().peekable();
         for (row, x) in piece.rows.clone().zip(piece.x.chunks_exact(x_dim)) {
-            let failure = piece.failures.iter().find(|failure| failure.row == row);
+            let failure = failures.next_if(|failure| failure.row == row);
             self.rows.push(SimulatedRow {
                 round: self.round,
                 index: (start + row) as u32,

@@ -5,7 +5,7 @@
 use didyma::Rows;
 use didyma::prior::{Marginal, Prior};
 use didyma::rng::{Purpose, SimulationStream, Streams};
-use didyma::simulator::{SimulationFailed, Simulator, from_fn, simulate};
+use didyma::simulator::{Progress, SimulationFailed, Simulator, from_fn, simulate};
 use didyma::tasks::Task;
 use std::ops::ControlFlow;
 
@@ -111,7 +111,7 @@ fn bad_priors_are_refused() {
 #[test]
 fn rows_are_the_same_for_any_number_of_threads_and_any_cut() {
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
-    let go_on = &mut |_| ControlFlow::Continue(());
+    let go_on = &mut |_: Progress| ControlFlow::Continue(());
     for name in Task::NAMES {
         let task = Task::named(name).unwrap();
         let (count, dim) = (if name == "hodgkin-huxley" { 24 } else { 600 }, task.prior.dim());
@@ -170,7 +170,7 @@ fn failures_are_recorded_and_the_run_goes_on() {
     let theta = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
     let rows = Rows::new("theta", &theta, 1).unwrap();
     let mut seen = (0, 0);
-    let mut observe = |progress: didyma::simulator::Progress| {
+    let mut observe = |progress: Progress| {
         seen = (seen.0.max(progress.done), seen.1.max(progress.failed));
         ControlFlow::Continue(())
     };
@@ -209,7 +209,7 @@ fn an_observer_can_stop_a_run() {
 #[test]
 fn bad_rows_are_refused() {
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
-    let go_on = &mut |_| ControlFlow::Continue(());
+    let go_on = &mut |_: Progress| ControlFlow::Continue(());
     let mut run = |data: &[f32], columns, threads| {
         let rows = Rows::new("theta", data, columns).unwrap();
         simulate(&Fragile, rows, &streams, 0, threads, go_on).map(|found| found.x.len())

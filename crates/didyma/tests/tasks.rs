@@ -11,7 +11,7 @@ use columns::moments;
 use didyma::Rows;
 use didyma::metrics::{median_distance, nlog};
 use didyma::rng::{Purpose, Streams};
-use didyma::simulator::{from_fn, simulate};
+use didyma::simulator::{Progress, from_fn, simulate};
 use didyma::tasks::{Density, Record, Reference, Task, lotka_volterra};
 use std::ops::ControlFlow;
 
@@ -29,7 +29,7 @@ fn run(task: &Task, theta: Option<&[f64]>, count: usize) -> (Vec<f32>, Vec<f32>)
     };
     let rows = Rows::new("theta", &all, task.prior.dim()).unwrap();
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
-    let go_on = &mut |_| ControlFlow::Continue(());
+    let go_on = &mut |_: Progress| ControlFlow::Continue(());
     let found = simulate(&*task.simulator, rows, &streams, 0, 2, go_on).unwrap();
     assert!(found.failures.is_empty() && found.done == count);
     (all, found.x)
@@ -119,7 +119,7 @@ fn two_moons_has_its_ideal_scores() {
     for (theta, expected) in [(theta, -2.4146), (run(&task, None, n).0, -0.4626)] {
         let rows = Rows::new("theta", &theta, 2).unwrap();
         let streams = STREAMS.simulations(Purpose::Metric, 0);
-        let go_on = &mut |_| ControlFlow::Continue(());
+        let go_on = &mut |_: Progress| ControlFlow::Continue(());
         let x = simulate(&*task.simulator, rows, &streams, 0, 2, go_on).unwrap().x;
         let x = Rows::new("x", &x, 2).unwrap();
         let lmd = median_distance(x, &task.observation, &task.scale).unwrap().ln();

@@ -1,35 +1,8 @@
 //! `didyma tasks`, `simulate`, `reference`, `abc` and `metrics`.
 
-use super::{didyma, json, number, refused, text};
+use super::{Folder, didyma, json, number, refused, text};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-
-/// A folder that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("didyma-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a plain path").to_owned()
-    }
-
-    fn write(&self, name: &str, content: &str) -> String {
-        let path = self.file(name);
-        std::fs::write(&path, content).expect("the folder can be written");
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
 
 #[test]
 fn tasks_are_listed() {

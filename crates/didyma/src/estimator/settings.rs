@@ -86,18 +86,22 @@ impl Settings {
     /// The same method with blocks no larger than this source can give: a lower top level, a lower base, fewer atoms,
     /// as far as needed. A method without a top level gets one.
     pub fn fitted_to(self, source: &impl Source) -> Self {
-        let capped = self.capped_for(source);
         let most = source.largest_block().min(LARGEST_BLOCK);
-        let m0 = capped.m0.min(most);
-        let highest = (most / m0).checked_ilog2().unwrap_or(0);
-        let own = usize::from(capped.method == Method::Atomic);
-        Self {
-            atoms: capped.atoms.min(most + own),
-            m0,
-            base: capped.base.min(highest),
-            top: capped.top.map(|top| top.min(highest)),
-            ..capped
-        }
+        let m0 = self.m0.min(most);
+        let highest = (most / m0.max(1)).checked_ilog2().unwrap_or(0);
+        let base = self.base.min(highest);
+        // A level that has no bound would outgrow any source; above the highest it would be refused.
+        let levels = self.top.is_some() || self.method.is_multilevel();
+        let top = levels.then(|| self.top.map_or(highest, |top| top.min(highest)));
+        let tails = match (self.tails, top) {
+            (Tails::Free(mut tails), Some(top)) => {
+                tails.truncate((top - base) as usize);
+                Tails::Free(tails)
+            }
+            (tails, _) => tails,
+        };
+        let own = usize::from(self.method == Method::Atomic);
+        Self { atoms: self.atoms.min(most + own), m0, base, top, tails, ..self }
     }
 
     /// The law of the level, if everything that it depends on is legal.

@@ -2,7 +2,7 @@
 
 use super::{CHECKPOINT, RunDir};
 use crate::coordinates::Coordinates;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileProblem, Result};
 use crate::observe::Event;
 use crate::rounds::Training;
 use crate::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
@@ -39,7 +39,7 @@ impl RunDir {
         let Event::Epoch { report, fit, coordinates, recentred } = event else { return Ok(()) };
         let described = Described {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            manifest: serde_json::from_str(self.config()).unwrap_or_default(),
+            manifest: self.manifest(),
             round: report.round,
             epoch: fit.epoch,
             steps: fit.steps,
@@ -68,12 +68,29 @@ impl RunDir {
             return Ok(None);
         }
         let file = TensorFile::load(&path, KIND, &TENSORS)?;
-        decode(file).map(Some).map_err(|problem| Error::ModelFile { path, problem })
+        let training = decode(file, &self.manifest());
+        training.map(Some).map_err(|problem| Error::ModelFile { path, problem })
+    }
+
+    /// What the run is of: a file that says otherwise was copied here from another one.
+    pub(super) fn manifest(&self) -> Value {
+        serde_json::from_str(self.config()).unwrap_or_default()
     }
 }
 
-fn decode(file: TensorFile) -> Decoded<Training> {
+/// An error unless a file says to be of this run.
+pub(super) fn check_manifest(found: &Value, expected: &Value) -> Decoded<()> {
+    match found == expected {
+        true => Ok(()),
+        false => {
+            Err(FileProblem::Foreign("of this run (its settings are those of another run)".into()))
+        }
+    }
+}
+
+fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
     let found: Described = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
+    check_manifest(&found.manifest, manifest)?;
     let tensors: Vec<Vec<f32>> = file.tensors.into_iter().map(|tensor| tensor.data).collect();
     let Ok([params, m, v, best]) = <[Vec<f32>; 4]>::try_from(tensors) else {
         return Err(corrupted(&"tensors are missing"));

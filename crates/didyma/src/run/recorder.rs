@@ -1,5 +1,6 @@
 //! A run on the disk as it happens, and back again.
 
+use super::checkpoint::check_manifest;
 use super::{CHECKPOINT, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, RunProblem, SUMMARY, npz};
 use crate::config::{Config, Start};
 use crate::error::{Error, FileProblem, Result};
@@ -165,6 +166,8 @@ impl Recorder {
 
     fn export_samples(&self, posterior: &Posterior, threads: usize) -> Result<()> {
         let config = &self.manifest.config;
+        // It is there already, unless it was lost since.
+        posterior.save(&self.run.model(config.rounds), &self.manifest.to_json())?;
         let streams = Streams::new(config.seed);
         let from = SampleStreams { streams, purpose: Purpose::Posterior, round: 0 };
         let theta = posterior.sample(config.samples, from, threads)?.theta;
@@ -224,24 +227,32 @@ impl Observer for Recorder {
 
 /// What a run has come to, for [`crate::rounds::infer`] to go on from.
 pub fn progress(run: &RunDir) -> Result<Progress> {
-    let reports = reports(run)?;
-    let finished = reports.len() as u32;
+    let (reports, rows) = (reports(run)?, run.rows()?);
+    let (config, finished) = (Manifest::of(run)?.config, reports.len() as u32);
+    let simulated = |round| rows.iter().filter(|row| row.round == round).count();
+    // Files that were put back from a copy may be of different times; nothing else leads to these.
     let training = match run.training()? {
-        Some(training) if (finished..=finished + 1).contains(&training.round) => Some(training),
+        Some(t) if t.round == finished && t.fit.stop.is_none() => {
+            return Err(bad_checkpoint(run, "it is older than the database of the run"));
+        }
+        Some(t) if t.round == finished + 1 && simulated(t.round) < config.simulations => {
+            return Err(bad_checkpoint(run, "it is newer than the database of the run"));
+        }
+        Some(t) if (finished..=finished + 1).contains(&t.round) => Some(t),
         Some(_) => return Err(bad_checkpoint(run, "it is of another round than the run")),
         None if finished == 0 => None,
-        None if Manifest::of(run)?.config.train.start == Start::Carried => {
+        None if config.train.start == Start::Carried && finished < config.rounds => {
             return Err(bad_checkpoint(run, "it is missing, and with it the optimiser's state"));
         }
         None => Some(after(run, &reports)?),
     };
-    Ok(Progress { rows: run.rows()?, reports, training })
+    Ok(Progress { rows, reports, training })
 }
 
 /// The state after the last finished round, from its model: the optimiser starts anew in the next one anyway.
 fn after(run: &RunDir, reports: &[RoundReport]) -> Result<Training> {
     let last = reports.last().expect("a round is finished");
-    let Posterior { coordinates, params, .. } = Posterior::load(&run.model(last.round))?;
+    let Posterior { coordinates, params, .. } = model(run, last.round)?;
     let fit =
         FitState { stop: Some(last.stop_reason), ..FitState::new(EngineState::fresh(params)) };
     Ok(Training { round: last.round, coordinates, recentred: last.recentred, fit })
@@ -267,9 +278,15 @@ pub fn reports(run: &RunDir) -> Result<Vec<RoundReport>> {
 /// The posterior of a run's last finished round.
 pub fn posterior(run: &RunDir) -> Result<Posterior> {
     match reports(run)?.last() {
-        Some(last) => Posterior::load(&run.model(last.round)),
+        Some(last) => model(run, last.round),
         None => Err(Error::Run { path: run.path().to_owned(), problem: RunProblem::NoRound }),
     }
+}
+
+/// The posterior after a round.
+fn model(run: &RunDir, round: u32) -> Result<Posterior> {
+    let manifest = run.manifest();
+    Posterior::load_if(&run.model(round), |about| check_manifest(about, &manifest))
 }
 
 /// The most memory that this process held, in MB of 10⁶ bytes, by Linux's account.

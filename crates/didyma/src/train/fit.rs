@@ -131,7 +131,15 @@ impl<'a> Fit<'a> {
         let mut pool = Pool::new(rows.training.iter().copied(), settings.replacement)?;
         let estimator = match round {
             1 => Estimator::new(Settings::paper(Method::Likelihood))?,
-            _ => Estimator::new(settings.clone().fitted_to(&pool))?,
+            _ => {
+                // The batches that inner samples come from are full ones: see `epoch`.
+                let size = match config.inner {
+                    Inner::Pool => rows.training.len(),
+                    Inner::Batch => rows.training.len().min(config.batch),
+                };
+                let smallest = Pool::new(0..size as u32, settings.replacement)?;
+                Estimator::new(settings.clone().fitted_to(&smallest))?
+            }
         };
         let mut validation = Plan::default();
         if config.validation == Validation::Fixed {

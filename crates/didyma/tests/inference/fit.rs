@@ -1,0 +1,194 @@
+//! Training of a round, by an engine whose losses are written down beforehand.
+
+use didyma::config::{Config, Inner, Profile, Schedule, TrainConfig};
+use didyma::estimator::{Estimator, Method, Named, Plan, Pool, Replacement, Settings, Tails};
+use didyma::rng::{Purpose, Streams};
+use didyma::train::{Engine, EngineState, Fit, FitState, StopReason, TrainRows};
+use didyma::{Dataset, Error, Result};
+use std::ops::ControlFlow;
+
+/// Counts steps in its only parameter, and knows the validation loss of every epoch.
+#[derive(Default)]
+struct Scripted {
+    losses: Vec<f64>,
+    state: EngineState,
+    rates: Vec<f64>,
+    largest_plan: usize,
+    /// The step, from 1, that fails.
+    fails: Option<u64>,
+}
+
+impl Scripted {
+    fn new(losses: &[f64]) -> Self {
+        Self { losses: losses.to_vec(), ..Self::default() }
+    }
+}
+
+impl Engine for Scripted {
+    fn load(&mut self, _: &Dataset) -> Result<()> {
+        Ok(())
+    }
+
+    fn step(&mut self, plan: &Plan, rate: f64) -> Result<()> {
+        if self.fails == Some(self.state.steps + 1) {
+            let (what, value, step) = ("loss", f64::NAN, self.state.steps + 1);
+            return Err(Error::Diverged { what, value, step });
+        }
+        self.rates.push(rate);
+        self.largest_plan = self.largest_plan.max(plan.pairs());
+        self.state.steps += 1;
+        self.state.params[0] += 1.0;
+        Ok(())
+    }
+
+    fn take_loss(&mut self) -> f64 {
+        -(self.state.steps as f64)
+    }
+
+    fn evaluate(&mut self, _: &Plan) -> Result<f64> {
+        let epoch = self.state.steps as usize / BATCHES;
+        Ok(self.losses[(epoch - 1).min(self.losses.len() - 1)])
+    }
+
+    fn read_params(&self, to: &mut [f32]) {
+        to.copy_from_slice(&self.state.params);
+    }
+
+    fn read_state(&self, to: &mut EngineState) {
+        to.clone_from(&self.state);
+    }
+
+    fn restore(&mut self, state: &EngineState) -> Result<()> {
+        self.state.clone_from(state);
+        Ok(())
+    }
+}
+
+/// 65 rows to train on in batches of 10.
+const BATCHES: usize = 7;
+
+fn config() -> TrainConfig {
+    let train = Config::new(Profile::Default, Method::Tgrr).train;
+    TrainConfig { batch: 10, steps: None, epochs: 40, patience: 3, restore_best: true, ..train }
+}
+
+fn trained(config: &TrainConfig, engine: &mut Scripted) -> FitState {
+    let rows = TrainRows { training: (0..65).collect(), held_out: (65..72).collect() };
+    let settings = Settings::paper(Method::Tgrr);
+    let mut fit = Fit::new(config, &settings, Streams::new(1), 2, rows).unwrap();
+    let mut state = FitState::new(EngineState::fresh(vec![0.0]));
+    let mut epochs = 0;
+    let ended = fit.run(engine, &mut state, &mut |report, state| {
+        epochs += 1;
+        assert_eq!((report.epoch, state.epoch), (epochs, epochs));
+        Ok(ControlFlow::Continue(()))
+    });
+    assert!(ended.unwrap().is_continue() && state.epoch == epochs);
+    state
+}
+
+#[test]
+fn patience_ends_a_round_with_its_best_weights_or_its_last() {
+    // Epoch 3 is best; the same loss again is no better.
+    let losses = [5.0, 4.0, 3.0, 3.5, 3.0, 3.1, 2.0];
+    for (restore_best, epoch) in [(true, 3), (false, 6)] {
+        let mut engine = Scripted::new(&losses);
+        let state = trained(&TrainConfig { restore_best, ..config() }, &mut engine);
+        assert_eq!((state.stop, state.epoch), (Some(StopReason::Patience), 6));
+        assert_eq!(state.steps, 6 * BATCHES as u64);
+        assert_eq!(state.engine.params, [(epoch * BATCHES) as f32]);
+        let best = state.best.unwrap();
+        assert_eq!((best.epoch, best.loss, best.train_loss), (3, 3.0, -21.0));
+        assert_eq!((state.validation_loss, state.train_loss), (3.1, -42.0));
+    }
+}
+
+#[test]
+fn steps_and_epochs_are_a_budget_in_whole_epochs() {
+    let falling: Vec<f64> = (0..50).map(|epoch| -f64::from(epoch)).collect();
+    for (steps, epochs, expected) in
+        [(Some(50), 40, 8), (None, 5, 5), (Some(1), 5, 1), (Some(999), 4, 4)]
+    {
+        let state =
+            trained(&TrainConfig { steps, epochs, ..config() }, &mut Scripted::new(&falling));
+        assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), expected));
+    }
+    // The budget counts even if patience ends at the same epoch.
+    let state = trained(&TrainConfig { epochs: 4, ..config() }, &mut Scripted::new(&[1.0]));
+    assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), 4));
+}
+
+#[test]
+fn the_cosine_goes_from_the_whole_rate_to_nothing() {
+    let rate = config().rate;
+    let falling: Vec<f64> = (0..50).map(|epoch| -f64::from(epoch)).collect();
+    let mut engine = Scripted::new(&falling);
+    trained(&TrainConfig { steps: Some(50), schedule: Schedule::Cosine, ..config() }, &mut engine);
+    let steps = engine.rates.len();
+    assert_eq!((steps, engine.rates[0]), (8 * BATCHES, rate));
+    assert!(engine.rates.is_sorted_by(|a, b| a > b));
+    assert!((engine.rates[steps / 2] / rate - 0.5).abs() < 1e-12, "half way, half of it");
+    // The step after the last would be the first of rate 0: 1 + cos(π (1 − 1/n)) ≈ (π/n)²/2.
+    let last = 0.25 * (std::f64::consts::PI / steps as f64).powi(2);
+    assert!((engine.rates[steps - 1] / rate / last - 1.0).abs() < 1e-3);
+    let mut engine = Scripted::new(&falling);
+    trained(&TrainConfig { schedule: Schedule::Constant, ..config() }, &mut engine);
+    assert!(engine.rates.iter().all(|r| *r == rate));
+}
+
+#[test]
+fn a_loss_that_is_no_number_ends_the_round_with_the_weights_before() {
+    for (restore_best, kept) in [(true, 7.0), (false, 17.0)] {
+        let mut engine = Scripted { fails: Some(18), ..Scripted::new(&[1.0, 2.0, 3.0]) };
+        let state = trained(&TrainConfig { restore_best, ..config() }, &mut engine);
+        assert_eq!((state.stop, state.epoch, state.steps), (Some(StopReason::Diverged), 3, 17));
+        assert_eq!(state.engine.params, [kept]);
+    }
+    let mut engine = Scripted { fails: Some(1), ..Scripted::new(&[1.0]) };
+    let state = trained(&config(), &mut engine);
+    assert_eq!((state.stop, state.best), (Some(StopReason::Diverged), None));
+    assert_eq!(state.engine.params, [0.0]);
+    assert!(state.train_loss.is_finite() && state.validation_loss.is_finite());
+}
+
+/// Blocks of 8 · 2^4 = 128 do not fit into a batch of 10: the estimator is made smaller.
+#[test]
+fn inner_samples_from_the_batch_are_no_more_than_it_has() {
+    let mut engine = Scripted::new(&[1.0]);
+    trained(&TrainConfig { inner: Inner::Batch, ..config() }, &mut engine);
+    assert!(
+        engine.largest_plan > 0 && engine.largest_plan <= 10 * 4 * 9,
+        "{}",
+        engine.largest_plan
+    );
+}
+
+#[test]
+fn estimators_fit_any_pool() {
+    let mut rng = Streams::new(1).stream(Purpose::Plan, 0, 0);
+    for &(_, method) in Method::ALL {
+        for profile in [Profile::Default, Profile::Paper] {
+            let settings = Config::new(profile, method).estimator;
+            for size in 2..40 {
+                let mut pool = Pool::new(0..size, Replacement::Without).unwrap();
+                let mut estimator = Estimator::new(settings.clone().fitted_to(&pool)).unwrap();
+                let (rows, mut plan) = ((0..size).collect::<Vec<u32>>(), Plan::default());
+                estimator.plan(&rows, &mut pool, &mut rng, &mut plan).unwrap();
+                assert!(plan.pairs() > 0, "{method:?} {size}");
+            }
+            // One row has no other one: that is an error where one is needed, and nothing worse.
+            let mut pool = Pool::new([3], Replacement::Without).unwrap();
+            let planned = Estimator::new(settings.fitted_to(&pool))
+                .and_then(|mut e| e.plan(&[3], &mut pool, &mut rng, &mut Plan::default()));
+            assert_eq!(planned.is_ok(), method == Method::Likelihood, "{method:?}");
+        }
+    }
+    let free = Settings { tails: Tails::Free(vec![0.5, 0.2]), ..Settings::paper(Method::Tgrr) };
+    for (size, top, tails) in [(200, 4, 2), (70, 3, 1), (40, 2, 0), (9, 0, 0)] {
+        let pool = Pool::new(0..size, Replacement::Without).unwrap();
+        let fitted = free.clone().fitted_to(&pool);
+        assert_eq!(fitted.top, Some(top), "{size}");
+        assert!(matches!(&fitted.tails, Tails::Free(t) if t.len() == tails), "{:?}", fitted.tails);
+        Estimator::new(fitted).unwrap();
+    }
+}

@@ -1,0 +1,154 @@
+//! Runs of the library: rounds, training, failures, and the posterior that they end with.
+
+#![allow(clippy::unwrap_used)]
+
+mod failures;
+mod fit;
+mod posterior;
+mod recorder;
+
+use didyma::config::{Config, Profile};
+use didyma::coordinates::Coordinates;
+use didyma::estimator::Method;
+use didyma::observe::{Event, Observer};
+use didyma::posterior::{Posterior, SampleStreams};
+use didyma::rng::{Purpose, Streams};
+use didyma::rounds::{Inference, Model, Progress, Training, infer};
+use didyma::tasks::Task;
+use std::ops::ControlFlow;
+
+/// Settings of a run that takes a fraction of a second.
+fn tiny(profile: Profile) -> Config {
+    let mut config = Config::new(profile, Method::Tgrr);
+    (config.rounds, config.simulations) = (2, 120);
+    (config.flow.layers, config.flow.units) = (2, 8);
+    (config.train.steps, config.train.epochs) = (Some(40), 60);
+    config
+}
+
+fn run(task: &Task, config: &Config) -> Inference {
+    infer(&task.into(), config, 2, Progress::default(), &mut ()).unwrap()
+}
+
+fn samples(posterior: &Posterior, count: usize) -> Vec<f32> {
+    let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
+    posterior.sample(count, streams, 2).unwrap().theta
+}
+
+#[test]
+fn every_task_runs_and_nothing_leaves_the_prior() {
+    for name in Task::NAMES {
+        let (task, mut config) = (Task::named(name).unwrap(), tiny(Profile::Default));
+        config.simulations = if name == "hodgkin-huxley" { 40 } else { 120 };
+        let found = run(&task, &config);
+        assert!(found.finished && found.reports.len() == 2, "{name}");
+        assert!(found.reports.iter().all(|report| report.outside_prior == 0.0), "{name}");
+        let theta = samples(&found.posterior.unwrap(), 500);
+        let inside = |row: &[f32]| {
+            let row: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+            task.prior.contains(&row)
+        };
+        assert!(theta.chunks_exact(task.prior.dim()).all(inside), "{name}");
+    }
+}
+
+/// Prior and noise have variance 0.1: the posterior has mean x/2 and standard deviation √0.05.
+///
+/// With the n = 1,350 training rows a regression on ten summaries and a constant has an error of √(11/n) = 0.09
+/// standard deviations in each mean, and the logarithm of a standard deviation one of 1/√(2n) = 0.02. A flow that is
+/// trained for seconds is allowed three times the first, and widths wrong by a fifth. Without learning the errors would
+/// be those of the prior: 1.03 in the means (root mean square of x/2 in units of √0.05) and log √2 = 0.35.
+#[test]
+fn a_gaussian_posterior_is_found() {
+    let task = Task::named("gaussian-linear").unwrap();
+    let mut config = tiny(Profile::Default);
+    (config.rounds, config.simulations, config.flow.units) = (3, 500, 24);
+    config.train.steps = Some(400);
+    let posterior = run(&task, &config).posterior.unwrap();
+    let (n, dim) = (20_000, 10);
+    let theta = samples(&posterior, n);
+    let (mut means, mut widths) = (0.0, 0.0);
+    for (i, x) in task.observation.iter().enumerate() {
+        let column = || theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t));
+        let mean = column().sum::<f64>() / n as f64;
+        let sd = (column().map(|t| (t - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
+        means += ((mean - 0.5 * x) / 0.05f64.sqrt()).powi(2) / dim as f64;
+        widths += (sd / 0.05f64.sqrt()).ln().powi(2) / dim as f64;
+    }
+    let (means, widths) = (means.sqrt(), widths.sqrt());
+    eprintln!("errors: {means:.3} of the means, {widths:.3} of the widths");
+    assert!(means < 0.3 && widths < 0.2, "{means} {widths}");
+}
+
+/// Keeps what a run has come to after every event, as a directory would.
+#[derive(Default)]
+struct Keeper {
+    now: Progress,
+    all: Vec<Progress>,
+    stop_after: Option<usize>,
+}
+
+impl Observer for Keeper {
+    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
+        match event {
+            Event::RoundStarted { .. } => {}
+            Event::Simulated { rows, .. } => self.now.rows.extend_from_slice(rows),
+            Event::Epoch { report, fit, coordinates, recentred } => {
+                let (round, recentred) = (report.round, *recentred);
+                let coordinates = Coordinates::clone(coordinates);
+                let fit = (*fit).clone();
+                self.now.training = Some(Training { round, coordinates, recentred, fit });
+            }
+            Event::RoundFinished { report, .. } => self.now.reports.push((*report).clone()),
+        }
+        self.all.push(self.now.clone());
+        match self.stop_after {
+            Some(events) if self.all.len() >= events => Ok(ControlFlow::Break(())),
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+}
+
+/// Both profiles, since they differ in what is carried from round to round.
+#[test]
+fn from_any_event_a_run_ends_with_the_same_bytes() {
+    let task = Task::named("two-moons").unwrap();
+    let model = Model::from(&task);
+    for profile in [Profile::Default, Profile::Paper] {
+        let mut config = tiny(profile);
+        config.train.epochs = 12;
+        let mut keeper = Keeper::default();
+        let whole = infer(&model, &config, 2, Progress::default(), &mut keeper).unwrap();
+        let expected = samples(&whole.posterior.unwrap(), 300);
+        assert!(keeper.all.len() > 20);
+        for (event, progress) in keeper.all.into_iter().enumerate() {
+            // Rows in any order, and some of the last round's missing.
+            let mut progress = progress;
+            progress.rows.reverse();
+            if progress.training.is_none() {
+                progress.rows.truncate(70);
+            }
+            let again = infer(&model, &config, 1, progress, &mut ()).unwrap();
+            let found = samples(&again.posterior.unwrap(), 300);
+            assert!(again.finished && found == expected, "{profile:?}, event {event}");
+        }
+    }
+}
+
+#[test]
+fn an_observer_stops_a_run_wherever_it_wants() {
+    let task = Task::named("two-moons").unwrap();
+    let (model, config) = (Model::from(&task), tiny(Profile::Default));
+    let mut whole = Keeper::default();
+    infer(&model, &config, 2, Progress::default(), &mut whole).unwrap();
+    let events = whole.all.len();
+    for stop in (1..events).step_by(3) {
+        let mut keeper = Keeper { stop_after: Some(stop), ..Keeper::default() };
+        let found = infer(&model, &config, 2, Progress::default(), &mut keeper).unwrap();
+        assert!(!found.finished || keeper.now.reports.len() == 2, "{stop} of {events}");
+        assert_eq!(found.reports.len(), keeper.now.reports.len(), "{stop}");
+        assert_eq!(found.posterior.is_some(), !found.reports.is_empty(), "{stop} of {events}");
+        // What is told after the wish to stop is no more than the end of what was under way.
+        assert!(keeper.all.len() <= stop + 2, "{stop}: {}", keeper.all.len());
+    }
+}

@@ -1,0 +1,102 @@
+//! A run on the disk, as the library reads it back.
+
+use super::{samples, tiny};
+use didyma::config::{Config, Profile};
+use didyma::observe::{Event, Observer};
+use didyma::rounds::{Model, Progress, infer};
+use didyma::run::{CHECKPOINT, DATABASE, Manifest, Recorder, RunDir, posterior, progress};
+use didyma::tasks::Task;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Keeps the first checkpoint of a run.
+struct FirstCheckpoint {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Observer for FirstCheckpoint {
+    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
+        if matches!(event, Event::Epoch { .. }) && !self.to.exists() {
+            std::fs::copy(&self.from, &self.to).unwrap();
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// A finished run in `dir`, and beside it its first checkpoint.
+fn recorded(dir: &Path, config: &Config) {
+    let task = Task::named("two-moons").unwrap();
+    let manifest = Manifest { task: task.name.to_owned(), config: config.clone() };
+    let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
+    let first = FirstCheckpoint { from: run.file(CHECKPOINT), to: dir.with_extension("first") };
+    let mut observer = (Recorder::new(run, Vec::new()).unwrap(), first);
+    let found = infer(&Model::from(&task), config, 2, Progress::default(), &mut observer).unwrap();
+    observer.0.export(found.posterior.as_ref(), 2).unwrap();
+}
+
+fn refusal(dir: &Path) -> String {
+    progress(&RunDir::open(dir).unwrap()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_finished_run_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let config = tiny(Profile::Default);
+    recorded(&dir, &config);
+    let run = RunDir::read(&dir).unwrap();
+    let found = progress(&run).unwrap();
+    assert_eq!((found.rows.len(), found.reports.len()), (240, 2));
+    let task = Task::named("two-moons").unwrap();
+    let again = infer(&Model::from(&task), &config, 1, found, &mut ()).unwrap();
+    let (again, stored) = (again.posterior.unwrap(), posterior(&run).unwrap());
+    assert_eq!(samples(&again, 100), samples(&stored, 100));
+}
+
+/// Going on from a checkpoint of another time than the database would draw parameters from the wrong proposal.
+#[test]
+fn files_of_different_times_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let mut config = tiny(Profile::Default);
+    config.rounds = 1;
+    recorded(&dir, &config);
+    let last = std::fs::read(dir.join(CHECKPOINT)).unwrap();
+    std::fs::copy(dir.with_extension("first"), dir.join(CHECKPOINT)).unwrap();
+    let told = refusal(&dir);
+    assert!(told.contains(CHECKPOINT) && told.contains("older than the database"), "{told}");
+    std::fs::write(dir.join(CHECKPOINT), last).unwrap();
+    let change = |sql: &str| {
+        rusqlite::Connection::open(dir.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
+    };
+    change("DELETE FROM rounds");
+    progress(&RunDir::open(&dir).unwrap()).unwrap();
+    change("DELETE FROM simulations WHERE \"index\" > 50");
+    let told = refusal(&dir);
+    assert!(told.contains(CHECKPOINT) && told.contains("newer than the database"), "{told}");
+}
+
+#[test]
+fn without_a_checkpoint_only_what_is_carried_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, profile) in [("default", Profile::Default), ("paper", Profile::Paper)] {
+        let dir = folder.path().join(name);
+        let mut config = tiny(profile);
+        config.train.epochs = 3;
+        recorded(&dir, &config);
+        std::fs::remove_file(dir.join(CHECKPOINT)).unwrap();
+        let found = progress(&RunDir::open(&dir).unwrap()).unwrap();
+        assert!(found.training.is_some_and(|t| t.round == 2 && t.fit.stop.is_some()), "{name}");
+        let sql = "DELETE FROM rounds WHERE round = 2";
+        rusqlite::Connection::open(dir.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
+        let found = progress(&RunDir::open(&dir).unwrap());
+        match profile {
+            Profile::Default => assert_eq!(found.unwrap().training.unwrap().round, 1),
+            Profile::Paper => {
+                let told = found.unwrap_err().to_string();
+                assert!(told.contains(CHECKPOINT) && told.contains("optimiser"), "{told}");
+            }
+        }
+    }
+}
