@@ -38,11 +38,6 @@ impl Cholesky {
         self.factor.iter().step_by(self.dim + 1).map(|l| l.ln()).sum()
     }
 
-    /// The norm of a row of L: the standard deviation of a coordinate of L z for standard normal z.
-    pub fn row_norm(&self, i: usize) -> f64 {
-        self.factor[i * self.dim..][..=i].iter().map(|l| l * l).sum::<f64>().sqrt()
-    }
-
     /// Whether this is a factor of `dim` dimensions, as one read from a file must be checked.
     pub fn is_valid(&self, dim: usize) -> bool {
         let positive = || self.factor.iter().step_by(dim + 1).all(|l| *l > 0.0);
@@ -96,7 +91,6 @@ mod tests {
         cholesky.solve_lower(&mut x);
         assert!(x.iter().zip(before).all(|(a, b)| (a - b).abs() < 1e-14));
         assert!((2.0 * cholesky.log_volume() - 40f64.ln()).abs() < 1e-14); // the determinant
-        assert!((cholesky.row_norm(1) - 5f64.sqrt()).abs() < 1e-14);
         assert!(Cholesky::identity(3).is_valid(3) && !Cholesky::identity(3).is_valid(2));
         assert!(Cholesky::new(&[1.0, 2.0, 2.0, 1.0], 2).is_none());
     }

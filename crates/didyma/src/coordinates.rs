@@ -1,11 +1,12 @@
 //! The coordinates that the flow works in: θ ↦ z in R^D, x ↦ features, both of unit scale where it matters.
 //!
-//! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. It may be
-//! a hundred times narrower than the prior. So θ is first taken to R^D by the prior's bijection, where nothing can
-//! leak outside the support, and then centred and whitened by the newest round; x is centred and scaled by the newest
-//! round's simulations. Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units
-//! coordinates grow only logarithmically, y = b asinh(v / b). All of it is a bijection of θ whose Jacobian is known,
-//! so that q and the prior, and with them g = q / p, stay exactly what they are.
+//! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. Summaries may
+//! vary a hundred times less there than under the prior. So x is centred and scaled by the newest round's simulations.
+//! Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units coordinates grow only
+//! logarithmically, y = b asinh(v / b). θ is first taken to R^D by the prior's bijection, where nothing can leak outside
+//! the support, then centred and whitened by the first round: once for the whole run, since the flow's weights mean
+//! something in its coordinates. All of it is a bijection of θ whose Jacobian is known, so that q and the prior, and
+//! with them g = q / p, stay exactly what they are.
 
 use crate::cholesky::Cholesky;
 use crate::error::{Error, Result};
@@ -52,8 +53,8 @@ serde_by_name!(Space, Scale);
 pub struct CoordinateConfig {
     /// Where θ lives.
     pub space: Space,
-    /// What θ is centred and whitened by.
-    pub theta: Scale,
+    /// Whether θ is centred and whitened by the first round, which follows the prior.
+    pub whiten: bool,
     /// What x is centred and scaled by.
     pub x: Scale,
     /// Units beyond which coordinates grow logarithmically; none for never.
@@ -98,40 +99,35 @@ impl Coordinates {
         Self { space, bend: None, theta, x: crate::Scaling::identity(x_dim) }
     }
 
-    /// Coordinates for these rounds of simulations: the first, and the newest.
+    /// Coordinates for these simulations: θ and x of the first round, and x of the newest.
     pub fn of(
         config: &CoordinateConfig,
         prior: &Prior,
         first: (Rows, Rows),
-        newest: (Rows, Rows),
+        newest: Rows,
     ) -> Result<Self> {
         let plain = Self::plain(config.space, first.0.columns(), first.1.columns());
-        let theta = match config.theta {
-            Scale::None => plain.theta.clone(),
-            Scale::First => Whitening::of(&plain, prior, first.0)?,
-            Scale::Newest => Whitening::of(&plain, prior, newest.0)?,
+        let theta = match config.whiten {
+            false => plain.theta.clone(),
+            true => Whitening::of(&plain, prior, first.0)?,
         };
         let x = match config.x {
             Scale::None => plain.x.clone(),
             Scale::First => robust_scaling(first.1, first.1),
-            Scale::Newest => robust_scaling(newest.1, first.1),
+            Scale::Newest => robust_scaling(newest, first.1),
         };
         Ok(Self { bend: config.bend, theta, x, ..plain })
     }
 
-    /// By how much these differ from `other`: units of a centre, or the logarithm of a scale, whichever is more.
+    /// By how much the features of x differ from `other`: units of a centre, or the logarithm of a scale, whichever is
+    /// more.
     pub fn distance(&self, other: &Self) -> f64 {
         let (a, b) = (&self.x, &other.x);
         let x = (0..a.mean.len()).map(|i| {
             let shift = (a.mean[i] - b.mean[i]).abs() / b.scale[i];
             shift.max((a.scale[i] / b.scale[i]).ln().abs())
         });
-        let (a, b) = (&self.theta, &other.theta);
-        let theta = (0..a.mean.len()).map(|i| {
-            let shift = (a.mean[i] - b.mean[i]).abs() / b.factor.row_norm(i);
-            shift.max((a.factor.row_norm(i) / b.factor.row_norm(i)).ln().abs())
-        });
-        x.chain(theta).fold(0.0, f64::max)
+        x.fold(0.0, f64::max)
     }
 
     /// Offset and slope of these features of x as functions of `new` ones, around the new centre: exact without a bend.
@@ -295,15 +291,10 @@ mod tests {
         let newest: Vec<f32> =
             theta.iter().enumerate().map(|(i, t)| t / 10.0 + (1 + i % 2) as f32).collect();
         let rows = |data| Rows::new("theta", data, 2).unwrap();
-        let config = CoordinateConfig {
-            space,
-            theta: Scale::Newest,
-            x: Scale::Newest,
-            bend,
-            tolerance: 0.0,
-        };
+        let config =
+            CoordinateConfig { space, whiten: true, x: Scale::Newest, bend, tolerance: 0.0 };
         let (first, newest) = (rows(&theta), rows(&newest));
-        Coordinates::of(&config, &prior, (first, first), (newest, newest)).unwrap()
+        Coordinates::of(&config, &prior, (first, first), newest).unwrap()
     }
 
     /// θ → z → θ is the identity, and the Jacobian is that of finite differences, near the centre and far away.

@@ -321,7 +321,7 @@ impl<'a> Run<'a> {
     fn start_training(&self, round: u32, before: Option<Training>) -> Result<Training> {
         let (prior, config) = (self.model.prior, &self.config.coordinates);
         let (first, newest) = (self.records.of_round(1)?, self.records.of_round(round)?);
-        let found = Coordinates::of(config, prior, first.rows()?, newest.rows()?)?;
+        let found = Coordinates::of(config, prior, first.rows()?, newest.rows()?.1)?;
         let kept = before.as_ref().map(|training| &training.coordinates);
         let kept = kept.filter(|old| found.distance(old) <= config.tolerance);
         let recentred = kept.is_none();
@@ -335,9 +335,6 @@ impl<'a> Run<'a> {
                     self.flow()?.fold_x(&mut params, &offset, &slope);
                 }
                 EngineState::fresh(params)
-            }
-            (Start::Fitting, Some(training)) if !recentred => {
-                EngineState::fresh(training.fit.engine.params)
             }
             _ => {
                 let mut rng = self.streams.stream(Purpose::Weights, round.into(), 0);
@@ -380,8 +377,7 @@ impl<'a> Run<'a> {
             held_out.pop();
         }
         let training = all.filter(|row| held_out.binary_search(row).is_err()).collect();
-        let first_round = self.records.of_round(1)?.places.end;
-        Ok(TrainRows { training, held_out, first_round })
+        Ok(TrainRows { training, held_out })
     }
 
     /// The posterior of the latest finished training.

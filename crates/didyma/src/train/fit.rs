@@ -5,7 +5,6 @@ use crate::config::{Inner, Schedule, TrainConfig, Validation};
 use crate::error::{Error, Result};
 use crate::estimator::{Coupling, Estimator, Method, Named, Plan, Pool, Settings, serde_by_name};
 use crate::rng::{Purpose, Streams};
-use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -95,8 +94,6 @@ pub struct TrainRows {
     pub training: Vec<u32>,
     /// Rows to validate on.
     pub held_out: Vec<u32>,
-    /// How many of all rows, the first ones, are of the first round, whose parameters follow the prior.
-    pub first_round: u32,
 }
 
 /// Training of one round.
@@ -154,11 +151,6 @@ impl<'a> Fit<'a> {
             };
             let mut rng = streams.stream(Purpose::Plan, round.into(), FIXED_VALIDATION);
             judge.plan(&rows.held_out, &mut pool, &mut rng, &mut validation)?;
-            if round > 1 && config.prior_weight > 0.0 {
-                let of_prior = || rows.held_out.iter().filter(|row| **row < rows.first_round);
-                let each = config.prior_weight / of_prior().count().max(1) as f64;
-                of_prior().for_each(|row| validation.push_own(*row, each));
-            }
         }
         let order = rows.training.clone();
         let plan = Plan::default();
@@ -237,15 +229,6 @@ impl<'a> Fit<'a> {
                 }
             };
             self.estimator.plan(batch, pool, &mut rng, &mut self.plan)?;
-            if self.round > 1 && self.config.prior_weight > 0.0 {
-                let from_prior =
-                    self.rows.training.partition_point(|row| *row < self.rows.first_round);
-                let each = self.config.prior_weight / batch.len() as f64;
-                for _ in batch {
-                    let row = self.rows.training[rng.random_range(0..from_prior)];
-                    self.plan.push_own(row, each);
-                }
-            }
             engine.step(&self.plan, rate(self.config, state.steps, total))?;
             state.steps += 1;
             state.pairs += self.plan.pairs() as u64;
