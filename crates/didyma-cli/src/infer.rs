@@ -64,7 +64,8 @@ fn carry_on(
     if !found.finished {
         eprintln!("stopped; everything so far is saved. To go on: didyma resume {}", dir.display());
     }
-    Shown::new(&dir, summary, found.posterior.as_ref(), threads)
+    let shown = Shown::new(&dir, summary, found.posterior.as_ref(), threads)?;
+    Ok(shown.without_rounds())
 }
 
 /// A file that could not be written is no loss: everything before it is on the disk.

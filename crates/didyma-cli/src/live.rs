@@ -134,13 +134,13 @@ pub fn round_line(r: &RoundReport, rounds: u32) -> String {
         value.map_or(String::new(), |value| format!("  {name} {value:.3}"))
     };
     let failed = if r.failures > 0 { format!(", {} failed", r.failures) } else { String::new() };
+    let loss = r.validation_loss.map_or("none".to_owned(), |loss| format!("{loss:.3}"));
     format!(
-        "round {:>2}/{rounds}: {} simulations{failed}, {} epochs ({}), loss {:.3}, {:.1} s{}{}{}",
+        "round {:>2}/{rounds}: {} simulations{failed}, {} epochs ({}), loss {loss}, {:.1} s{}{}{}",
         r.round,
         r.simulations,
         r.epochs,
         r.stop_reason.name(),
-        r.validation_loss,
         r.seconds_simulate + r.seconds_train,
         score("C2ST", r.scores.c2st),
         score("LMD", r.scores.lmd),

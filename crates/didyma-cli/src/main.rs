@@ -1,6 +1,6 @@
 //! The command line of Didyma: arguments in, one job done, an exit code out.
 //!
-//! Exit codes: 0 done, 1 the job ran but a check failed, 2 it could not run.
+//! Exit codes: 0 done, 1 the job ran but a check failed, 2 it could not run, 130 a run was stopped by Ctrl-C or SIGTERM.
 
 #![deny(missing_docs)]
 
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {}", sentence(&error));
             ExitCode::from(2)
@@ -43,11 +43,28 @@ fn sentence(error: &anyhow::Error) -> String {
     })
 }
 
-fn run(args: Args) -> anyhow::Result<()> {
+fn run(args: Args) -> anyhow::Result<ExitCode> {
     check_kernels()?;
     match args.command {
-        Command::Infer(args) => show(&infer::infer(&args)?, args.json),
-        Command::Resume(args) => show(&infer::resume(&args)?, args.json),
+        Command::Infer(args) => show_run(&infer::infer(&args)?, args.json),
+        Command::Resume(args) => show_run(&infer::resume(&args)?, args.json),
+        other => answer(other).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Shows a run; one that was stopped is no success, so that scripts do not go on.
+fn show_run(run: &results::Shown, json: bool) -> anyhow::Result<ExitCode> {
+    show(run, json)?;
+    Ok(if run.is_finished() { ExitCode::SUCCESS } else { ExitCode::from(STOPPED) })
+}
+
+/// What shells say of a program that Ctrl-C ended.
+const STOPPED: u8 = 130;
+
+/// The commands that need no saving.
+fn answer(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Infer(_) | Command::Resume(_) => unreachable!("handled before"),
         Command::Show(args) => show(&results::show(&args)?, args.json),
         Command::Sample(args) => results::sample(&args),
         Command::Evaluate(args) => show(&results::evaluate(&args)?, args.json),

@@ -27,6 +27,9 @@ pub struct Shown {
     #[serde(flatten)]
     summary: Summary,
     parameters: Vec<ParameterLine>,
+    /// Whether the rounds were shown already, as they went by.
+    #[serde(skip)]
+    rounds_told: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,7 +63,17 @@ impl Shown {
             Some(posterior) => parameter_lines(&summary, posterior, threads)?,
             None => Vec::new(),
         };
-        Ok(Self { dir: dir.to_owned(), summary, parameters })
+        Ok(Self { dir: dir.to_owned(), summary, parameters, rounds_told: false })
+    }
+
+    /// The same without a line for each round.
+    pub fn without_rounds(self) -> Self {
+        Self { rounds_told: true, ..self }
+    }
+
+    /// Whether all rounds are done.
+    pub fn is_finished(&self) -> bool {
+        self.summary.finished
     }
 }
 
@@ -97,7 +110,7 @@ fn parameter_lines(
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { summary, parameters, dir } = self;
+        let Self { summary, parameters, dir, rounds_told } = self;
         let Summary { task, method, seed, rounds, .. } = summary;
         let all = summary.config.rounds;
         let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
@@ -107,7 +120,7 @@ impl fmt::Display for Shown {
             rounds.len(),
             summary.seconds_total
         )?;
-        for round in rounds {
+        for round in rounds.iter().filter(|_| !rounds_told) {
             writeln!(f, "  {}", round_line(round, all))?;
         }
         if !parameters.is_empty() {

@@ -57,6 +57,17 @@ pub enum Schedule {
     Cosine,
 }
 
+/// Which rounds are compared with what is known of the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scoring {
+    /// Every one.
+    Every,
+    /// The last.
+    Last,
+    /// None.
+    None,
+}
+
 /// What later rounds start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -91,7 +102,11 @@ impl Named for Start {
     const ALL: &'static [(&'static str, Self)] =
         &[("carried", Self::Carried), ("warm", Self::Warm), ("fresh", Self::Fresh)];
 }
-serde_by_name!(Profile, Inner, Split, Validation, Schedule, Start);
+impl Named for Scoring {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("every", Self::Every), ("last", Self::Last), ("none", Self::None)];
+}
+serde_by_name!(Profile, Inner, Split, Validation, Schedule, Scoring, Start);
 
 /// The shape of the flow, whatever the problem's dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,6 +207,8 @@ pub struct Config {
     pub seed: u64,
     /// Posterior samples that a run ends with.
     pub samples: usize,
+    /// Which rounds are scored, where the truth is known.
+    pub scores: Scoring,
     /// The estimator of rounds 2 and later.
     pub estimator: Settings,
     /// The shape of the flow.
@@ -227,6 +244,7 @@ impl Config {
             width: 1.0,
             seed: 1,
             samples: 10_000,
+            scores: Scoring::Every,
             estimator: Settings::paper(method),
             flow: Architecture { layers: 8, blocks: 2, units: 50, bins: 10, bound: 20.0 },
             coordinates: CoordinateConfig {
@@ -405,6 +423,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("width", "how much wider than the posterior so far later rounds propose parameters"),
     ("seed", "seed of all random numbers"),
     ("samples", "posterior samples that the run ends with"),
+    ("scores", "rounds whose posterior is scored where the truth is known: every, last or none"),
     (
         "estimator.method",
         "loss of rounds 2 and later: likelihood (npe), atomic, nested, ru, tru, rr, grr, tgrr",

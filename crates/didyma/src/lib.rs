@@ -66,6 +66,7 @@ pub mod judge;
 #[allow(unsafe_code)]
 pub mod kernel;
 pub mod metrics;
+mod normal;
 pub mod observe;
 pub mod parallel;
 pub mod posterior;

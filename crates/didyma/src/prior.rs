@@ -1,6 +1,7 @@
 //! Priors: named parameters with independent marginals, and a bijection of their support to R^D.
 
 use crate::error::{Error, Result};
+use crate::normal;
 use crate::parallel;
 use crate::rng::SimulationStreams;
 use rand::Rng;
@@ -69,9 +70,6 @@ pub struct Prior {
     parameters: Vec<Parameter>,
 }
 
-/// ½ log 2π.
-const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_8;
-
 impl Marginal {
     fn check(&self) -> Result<()> {
         match *self {
@@ -118,7 +116,7 @@ impl Marginal {
 
     /// Log-density, −∞ outside the support.
     pub fn log_density(&self, value: f64) -> f64 {
-        let normal = |z: f64, sd: f64| -0.5 * z * z - HALF_LOG_TAU - sd.ln();
+        let normal = |z: f64, sd: f64| normal::log_density(z) - sd.ln();
         match *self {
             _ if !self.contains(value) => f64::NEG_INFINITY,
             Self::Uniform { low, high } => -(high - low).ln(),
@@ -144,11 +142,14 @@ impl Marginal {
         }
     }
 
-    /// z of a value, and log |dθ/dz|: logit of the place between the bounds, the standardised value, or the
-    /// standardised logarithm.
+    /// z of a value, and log |dθ/dz|. Under this law z is standard normal, whatever the law is: the value itself, its
+    /// logarithm, or the normal quantile of its place between the bounds.
     fn unbounded(self, value: f64) -> (f64, f64) {
         let z = match self {
-            Self::Uniform { low, high } => ((value - low) / (high - value)).ln(),
+            Self::Uniform { low, high } => match value - low < high - value {
+                true => normal::quantile((value - low) / (high - low)),
+                false => -normal::quantile((high - value) / (high - low)),
+            },
             Self::Normal { mean, sd } => (value - mean) / sd,
             Self::LogNormal { mean, sd } => (value.ln() - mean) / sd,
         };
@@ -159,12 +160,10 @@ impl Marginal {
     fn bounded(self, z: f64) -> (f64, f64) {
         match self {
             Self::Uniform { low, high } => {
-                let tail = (-z.abs()).exp();
-                let log_jacobian = (high - low).ln() - z.abs() - 2.0 * tail.ln_1p();
-                let share = tail / (1.0 + tail);
+                let share = normal::distribution(-z.abs());
                 let value =
                     if z < 0.0 { low + (high - low) * share } else { high - (high - low) * share };
-                (value, log_jacobian)
+                (value, (high - low).ln() + normal::log_density(z))
             }
             Self::Normal { mean, sd } => (mean + sd * z, sd.ln()),
             Self::LogNormal { mean, sd } => {
@@ -334,15 +333,11 @@ impl Prior {
             .sum()
     }
 
-    /// Log-density of z if θ(z) has this prior: log p(θ) + log |dθ/dz|. Both q and the prior gain the same
-    /// Jacobian, so g = q/p is the same in either space.
+    /// Log-density of z if θ(z) has this prior, log p(θ) + log |dθ/dz|: that of a standard normal vector. Both q and the
+    /// prior gain the same Jacobian, so g = q/p is the same in either space.
     pub fn log_density_unbounded(&self, z: &[f64]) -> f64 {
-        let normal = |z: f64| -0.5 * z * z - HALF_LOG_TAU;
-        let log_density = |(marginal, z): (Marginal, f64)| match marginal {
-            Marginal::Uniform { .. } => -z.abs() - 2.0 * (-z.abs()).exp().ln_1p(),
-            Marginal::Normal { .. } | Marginal::LogNormal { .. } => normal(z),
-        };
-        self.zip(z).map(log_density).sum()
+        assert_eq!(z.len(), self.dim(), "a number for every parameter");
+        z.iter().map(|&z| normal::log_density(z)).sum()
     }
 
     fn zip<'a>(&'a self, values: &'a [f64]) -> impl Iterator<Item = (Marginal, f64)> + 'a {

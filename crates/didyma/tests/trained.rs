@@ -178,7 +178,7 @@ impl Observer for Kept {
     fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
         match event {
             Event::Simulated { rows, .. } => self.rows.extend_from_slice(rows),
-            Event::RoundFinished { report, .. } => self.losses.push(report.train_loss),
+            Event::RoundFinished { report, .. } => self.losses.extend(report.train_loss),
             _ => {}
         }
         Ok(ControlFlow::Continue(()))

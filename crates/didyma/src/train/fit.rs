@@ -69,9 +69,9 @@ pub struct FitState {
     /// The best epoch so far.
     pub best: Option<Best>,
     /// Mean training loss of the last epoch.
-    pub train_loss: f64,
+    pub train_loss: Option<f64>,
     /// Validation loss of the last epoch.
-    pub validation_loss: f64,
+    pub validation_loss: Option<f64>,
     /// Pairs (θ, x) that went through the steps.
     pub pairs: u64,
     /// Wall-clock time.
@@ -188,10 +188,13 @@ impl<'a> Fit<'a> {
             let trained = clock.elapsed().as_secs_f64();
             let outcome = outcome.and_then(|()| self.validate(engine, state));
             match outcome {
+                // The weights before this epoch are the last ones that are known to be good.
                 Err(Error::Diverged { .. }) => state.stop = Some(StopReason::Diverged),
-                other => other?,
+                other => {
+                    other?;
+                    engine.read_state(&mut state.engine);
+                }
             }
-            engine.read_state(&mut state.engine);
             state.epoch += 1;
             self.judge(state);
             state.seconds += clock.elapsed().as_secs_f64();
@@ -199,8 +202,8 @@ impl<'a> Fit<'a> {
                 round: self.round,
                 epoch: state.epoch,
                 epochs: self.epochs(),
-                train_loss: state.train_loss,
-                validation_loss: state.validation_loss,
+                train_loss: state.train_loss.unwrap_or(f64::NAN),
+                validation_loss: state.validation_loss.unwrap_or(f64::NAN),
                 pairs_per_second: (state.pairs - pairs) as f64 / trained,
             };
             if notice(&report, state)?.is_break() && state.stop.is_none() {
@@ -233,12 +236,12 @@ impl<'a> Fit<'a> {
             state.steps += 1;
             state.pairs += self.plan.pairs() as u64;
         }
-        state.train_loss = engine.take_loss();
+        state.train_loss = Some(engine.take_loss());
         Ok(())
     }
 
     fn validate(&mut self, engine: &mut dyn Engine, state: &mut FitState) -> Result<()> {
-        state.validation_loss = match self.config.validation {
+        let loss = match self.config.validation {
             Validation::Fixed => engine.evaluate(&self.validation)?,
             Validation::Random => {
                 let index = RANDOM_VALIDATION + u64::from(state.epoch);
@@ -248,21 +251,18 @@ impl<'a> Fit<'a> {
                 engine.evaluate(plan)?
             }
         };
+        state.validation_loss = Some(loss);
         Ok(())
     }
 
     /// Keeps the best weights, and decides whether to go on.
     fn judge(&self, state: &mut FitState) {
         let diverged = state.stop.is_some();
-        if !diverged && state.best.as_ref().is_none_or(|best| state.validation_loss < best.loss) {
-            let best = state.best.get_or_insert_with(|| Best {
-                epoch: 0,
-                loss: 0.0,
-                train_loss: 0.0,
-                params: Vec::new(),
-            });
-            (best.epoch, best.loss) = (state.epoch, state.validation_loss);
-            best.train_loss = state.train_loss;
+        let loss = state.validation_loss.filter(|_| !diverged);
+        if let Some(loss) = loss.filter(|loss| state.best.as_ref().is_none_or(|b| *loss < b.loss)) {
+            let params = state.best.take().map_or_else(Vec::new, |best| best.params);
+            let (epoch, train_loss) = (state.epoch, state.train_loss.unwrap_or(f64::NAN));
+            let best = state.best.insert(Best { epoch, loss, train_loss, params });
             best.params.clone_from(&state.engine.params);
         }
         let best = state.best.as_ref().map_or(0, |best| best.epoch);

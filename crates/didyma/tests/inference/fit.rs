@@ -99,7 +99,7 @@ fn patience_ends_a_round_with_its_best_weights_or_its_last() {
         assert_eq!(state.engine.params, [(epoch * BATCHES) as f32]);
         let best = state.best.unwrap();
         assert_eq!((best.epoch, best.loss, best.train_loss), (3, 3.0, -21.0));
-        assert_eq!((state.validation_loss, state.train_loss), (3.1, -42.0));
+        assert_eq!((state.validation_loss, state.train_loss), (Some(3.1), Some(-42.0)));
     }
 }
 
@@ -148,7 +148,8 @@ fn a_loss_that_is_no_number_ends_the_round_with_the_weights_before() {
     let state = trained(&config(), &mut engine);
     assert_eq!((state.stop, state.best), (Some(StopReason::Diverged), None));
     assert_eq!(state.engine.params, [0.0]);
-    assert!(state.train_loss.is_finite() && state.validation_loss.is_finite());
+    assert!(state.train_loss.is_some_and(f64::is_finite));
+    assert!(state.validation_loss.is_some_and(f64::is_finite));
 }
 
 /// Blocks of 8 · 2^4 = 128 do not fit into a batch of 10: the estimator is made smaller.

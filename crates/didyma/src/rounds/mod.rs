@@ -5,147 +5,27 @@
 //! kept: together they are a sample of the mixture p̃ of all proposals, and the estimators of [`crate::estimator`]
 //! correct for p̃ not being the prior.
 
-use crate::config::{Config, Split, Start};
+mod group;
+mod problem;
+mod split;
+
+pub use problem::{Inference, Judge, Model, Progress, RoundReport, Scores, SimulatedRow, Training};
+
+use crate::config::{Config, Scoring, Start};
 use crate::coordinates::Coordinates;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimator::Method;
 use crate::flow::SplineFlow;
 use crate::observe::{Event, Observer};
 use crate::posterior::{Posterior, SampleStreams};
-use crate::prior::Prior;
 use crate::records::Records;
 use crate::rng::{Purpose, Streams};
-use crate::simulator::{self, Simulator};
-use crate::tasks::Task;
-use crate::train::{CpuEngine, EngineState, Fit, FitState, StopReason, TrainRows};
-use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
+use crate::simulator;
+use crate::train::{CpuEngine, EngineState, Fit, FitState};
+use group::Group;
+use split::split;
 use std::ops::{ControlFlow, Range};
-use std::time::{Duration, Instant};
-
-/// What is asked: which θ may have led to this observation?
-#[derive(Clone, Copy)]
-pub struct Model<'a> {
-    /// What is known of θ beforehand.
-    pub prior: &'a Prior,
-    /// How x comes about.
-    pub simulator: &'a dyn Simulator,
-    /// x_o.
-    pub observation: &'a [f64],
-    /// Compares a round's posterior with what is known of the truth.
-    pub judge: Option<&'a dyn Judge>,
-}
-
-impl<'a> From<&'a Task> for Model<'a> {
-    fn from(task: &'a Task) -> Self {
-        let Task { prior, simulator, observation, .. } = task;
-        Self { prior, simulator: &**simulator, observation, judge: None }
-    }
-}
-
-/// Knows something of the truth.
-pub trait Judge {
-    /// How good the posterior of a round is.
-    fn score(&self, posterior: &Posterior, round: u32) -> Result<Scores>;
-}
-
-/// What was measured of a posterior, where it could be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Scores {
-    /// Accuracy of a classifier that tells the samples from the reference: ½ is best.
-    pub c2st: Option<f64>,
-    /// Squared maximum mean discrepancy from the reference.
-    pub mmd2: Option<f64>,
-    /// Logarithm of the median distance of simulations from the observation.
-    pub lmd: Option<f64>,
-    /// −log of the posterior's density at the true parameters.
-    pub nlog: Option<f64>,
-}
-
-/// One simulation of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SimulatedRow {
-    /// The round, from 1.
-    pub round: u32,
-    /// Its number in the round.
-    pub index: u32,
-    /// θ.
-    pub theta: Vec<f32>,
-    /// x, or why there is none.
-    pub x: std::result::Result<Vec<f32>, String>,
-}
-
-/// What a round gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoundReport {
-    /// The round, from 1.
-    pub round: u32,
-    /// Simulations made.
-    pub simulations: usize,
-    /// Those that failed.
-    pub failures: usize,
-    /// Epochs of training.
-    pub epochs: u32,
-    /// Steps of training.
-    pub steps: u64,
-    /// Why training stopped.
-    pub stop_reason: StopReason,
-    /// Wall-clock time of the simulations.
-    pub seconds_simulate: f64,
-    /// Wall-clock time of training.
-    pub seconds_train: f64,
-    /// Wall-clock time of comparing with the truth.
-    pub seconds_score: f64,
-    /// Training loss of the epoch whose weights were kept.
-    pub train_loss: f64,
-    /// Its validation loss.
-    pub validation_loss: f64,
-    /// What is known of the posterior's quality.
-    #[serde(flatten)]
-    pub scores: Scores,
-    /// Share of q(· | x_o) outside the prior's support.
-    pub outside_prior: f64,
-    /// Pairs (θ, x) that went through training.
-    pub pairs: u64,
-    /// Whether the coordinates were renewed.
-    pub recentred: bool,
-}
-
-/// How far a run has come: nothing, or what an interrupted one left.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// Simulations, in any order.
-    pub rows: Vec<SimulatedRow>,
-    /// Finished rounds, in order.
-    pub reports: Vec<RoundReport>,
-    /// The latest state of training.
-    pub training: Option<Training>,
-}
-
-/// Training of a round, and the coordinates it happens in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Training {
-    /// The round.
-    pub round: u32,
-    /// The coordinates.
-    pub coordinates: Coordinates,
-    /// Whether they are new in this round.
-    pub recentred: bool,
-    /// The state of training.
-    pub fit: FitState,
-}
-
-/// What a run gave.
-#[derive(Clone, Debug)]
-pub struct Inference {
-    /// The posterior of the last finished round; none if that was finished before `progress` was saved, and the run
-    /// stopped while the next one was trained.
-    pub posterior: Option<Posterior>,
-    /// The finished rounds.
-    pub reports: Vec<RoundReport>,
-    /// Whether all rounds are finished, or an observer stopped the run.
-    pub finished: bool,
-}
+use std::time::Instant;
 
 /// Infers the posterior at the model's observation, from `progress` on. `observer` is told of everything in time to
 /// save it: a run that is given its progress back ends with the same bytes as one that was never interrupted.
@@ -200,12 +80,8 @@ struct Run<'a> {
     latest: Option<Posterior>,
 }
 
-/// Simulations are told of in groups of this duration.
-const GROUP: Duration = Duration::from_millis(100);
 /// Draws by which the mass outside the prior is measured.
 const LEAKAGE_DRAWS: usize = 10_000;
-/// The stream that draws the held-out rows of a round; epochs stay far below.
-const SPLIT: u64 = u64::MAX;
 
 impl<'a> Run<'a> {
     fn new(
@@ -308,7 +184,7 @@ impl<'a> Run<'a> {
         let (flow, params) = (self.flow()?, state.engine.params.clone());
         let train = &self.config.train;
         let mut engine = CpuEngine::new(flow, params, &data, train.adam(), self.threads)?;
-        let rows = self.split(*round)?;
+        let rows = split(&self.records, self.config, *round)?;
         let mut fit = Fit::new(train, &self.config.estimator, self.streams, *round, rows)?;
         let context = (&*coordinates, *recentred);
         fit.run(&mut engine, state, &mut |report, fit| {
@@ -349,37 +225,6 @@ impl<'a> Run<'a> {
         SplineFlow::new(self.config.flow.flow(theta_dim, x_dim))
     }
 
-    /// Rows to train on, and rows held out.
-    fn split(&self, round: u32) -> Result<TrainRows> {
-        let share = self.config.train.validation_share;
-        let all = 0..self.records.successes().count() as u32;
-        let drawn = |mut rows: Vec<u32>| {
-            rows.shuffle(&mut self.streams.stream(Purpose::Shuffle, round.into(), SPLIT));
-            rows.truncate(((self.config.simulations as f64 * share) as usize).max(1));
-            rows.sort_unstable();
-            rows
-        };
-        let mut held_out: Vec<u32> = match self.config.train.split {
-            Split::Fixed => {
-                // The same share of every stretch of a round: simulations are in no particular order.
-                let place = |index: u32| (f64::from(index) * share).floor();
-                let indices = self.records.successes().map(|(index, ..)| index);
-                let held_out = |index| place(index + 1) > place(index);
-                all.clone().zip(indices).filter(|(_, i)| held_out(*i)).map(|(row, _)| row).collect()
-            }
-            Split::Newest => drawn(self.records.of_round(round)?.places.collect()),
-            Split::Pooled => drawn(all.clone().collect()),
-        };
-        // Where most simulations failed, all that are left may be on one side: each gets one row at least.
-        if held_out.is_empty() {
-            held_out.push(all.start);
-        } else if held_out.len() == all.len() {
-            held_out.pop();
-        }
-        let training = all.filter(|row| held_out.binary_search(row).is_err()).collect();
-        Ok(TrainRows { training, held_out })
-    }
-
     /// The posterior of the latest finished training.
     fn posterior(&self) -> Result<Option<Posterior>> {
         let Some(training) = self.training.as_ref().filter(|t| t.fit.stop.is_some()) else {
@@ -404,7 +249,12 @@ impl<'a> Run<'a> {
         let Training { fit, recentred, .. } = self.training.as_ref().expect("training is done");
         let outside_prior = self.outside_prior(&posterior, round)?;
         let clock = Instant::now();
-        let scores = match self.model.judge {
+        let scored = match self.config.scores {
+            Scoring::Every => true,
+            Scoring::Last => round == self.config.rounds,
+            Scoring::None => false,
+        };
+        let scores = match self.model.judge.filter(|_| scored) {
             Some(judge) => judge.score(&posterior, round)?,
             None => Scores::default(),
         };
@@ -419,8 +269,8 @@ impl<'a> Run<'a> {
             seconds_simulate,
             seconds_train: fit.seconds,
             seconds_score: clock.elapsed().as_secs_f64(),
-            train_loss: kept.map_or(fit.train_loss, |best| best.train_loss),
-            validation_loss: kept.map_or(fit.validation_loss, |best| best.loss),
+            train_loss: kept.map_or(fit.train_loss, |best| Some(best.train_loss)),
+            validation_loss: kept.map_or(fit.validation_loss, |best| Some(best.loss)),
             scores,
             outside_prior,
             pairs: fit.pairs,
@@ -438,105 +288,5 @@ impl<'a> Run<'a> {
         let (streams, purpose) = (self.streams, Purpose::Diagnostic);
         let streams = SampleStreams { streams, purpose, round: round.into() };
         Ok(1.0 - posterior.sample(LEAKAGE_DRAWS, streams, self.threads)?.acceptance)
-    }
-}
-
-impl Model<'_> {
-    fn check(&self) -> Result<()> {
-        let shape = |name, found, expected, why| {
-            let unit = "numbers";
-            Err(Error::Shape { name, unit, found, expected, why })
-        };
-        let (dim, expected) = (self.prior.dim(), self.simulator.theta_dim());
-        if dim != expected {
-            return shape("prior", dim, expected, "parameters of the simulator");
-        }
-        let (found, expected) = (self.observation.len(), self.simulator.x_dim());
-        if found != expected {
-            return shape("observation", found, expected, "summaries of the simulator");
-        }
-        match self.observation.iter().position(|v| !v.is_finite()) {
-            Some(column) => {
-                let (name, value) = ("observation", self.observation[column]);
-                Err(Error::NotFinite { name, row: 0, column, value })
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// Simulations that are done but not yet told of.
-struct Group<'a> {
-    round: u32,
-    total: usize,
-    records: &'a mut Records,
-    observer: &'a mut dyn Observer,
-    rows: Vec<SimulatedRow>,
-    since: Instant,
-    start: Instant,
-    made: usize,
-    result: Result<ControlFlow<()>>,
-}
-
-impl<'a> Group<'a> {
-    fn new(
-        round: u32,
-        total: usize,
-        records: &'a mut Records,
-        observer: &'a mut dyn Observer,
-    ) -> Self {
-        let (now, rows) = (Instant::now(), Vec::new());
-        let result = Ok(ControlFlow::Continue(()));
-        Self { round, total, records, observer, rows, since: now, start: now, made: 0, result }
-    }
-
-    /// Takes a piece of work; tells of it with others after some time.
-    fn take(
-        &mut self,
-        start: usize,
-        theta: crate::Rows,
-        piece: &simulator::Progress,
-    ) -> ControlFlow<()> {
-        let x_dim = piece.x.len() / piece.rows.len();
-        let mut failures = piece.failures.iter().peekable();
-        for (row, x) in piece.rows.clone().zip(piece.x.chunks_exact(x_dim)) {
-            let failure = failures.next_if(|failure| failure.row == row);
-            self.rows.push(SimulatedRow {
-                round: self.round,
-                index: (start + row) as u32,
-                theta: theta.row(row).to_vec(),
-                x: failure.map_or(Ok(x.to_vec()), |failure| Err(failure.reason.clone())),
-            });
-        }
-        if self.since.elapsed() >= GROUP {
-            self.tell();
-        }
-        match self.result {
-            Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        }
-    }
-
-    fn tell(&mut self) {
-        self.since = Instant::now();
-        let rows = std::mem::take(&mut self.rows);
-        self.made += rows.len();
-        rows.iter().for_each(|row| self.records.push(row));
-        let (done, failed) = self.records.counts(self.round);
-        let rate = self.made as f64 / self.start.elapsed().as_secs_f64();
-        let (round, total) = (self.round, self.total);
-        let event = Event::Simulated { round, rows: &rows, done, total, failed, rate };
-        match self.observer.notice(&event) {
-            Ok(ControlFlow::Continue(())) => {}
-            other => self.result = other,
-        }
-    }
-
-    /// Tells of what is left; what the observer said.
-    fn flush(&mut self) -> Result<ControlFlow<()>> {
-        if !self.rows.is_empty() && self.result.is_ok() {
-            self.tell();
-        }
-        std::mem::replace(&mut self.result, Ok(ControlFlow::Continue(())))
     }
 }
