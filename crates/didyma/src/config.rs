@@ -450,8 +450,11 @@ const SETTINGS: &[(&str, &str)] = &[
     ("coordinates.space", "parameters unbounded (no leakage), or bounded (rejection)"),
     ("coordinates.whiten", "whether parameters are centred and whitened by the first round"),
     ("coordinates.x", "summaries scaled by: none, first or newest round"),
-    ("coordinates.bend", "units beyond which coordinates grow logarithmically; none: never"),
-    ("coordinates.tolerance", "coordinates are renewed when they moved by more than this"),
+    ("coordinates.bend", "units beyond which summaries grow logarithmically; none: never"),
+    (
+        "coordinates.tolerance",
+        "the scaling of summaries is renewed when it moved by more than this",
+    ),
     ("train.batch", "outer samples of a step"),
     ("train.rate", "learning rate at the start of a round"),
     ("train.schedule", "learning rate over a round: constant or cosine"),

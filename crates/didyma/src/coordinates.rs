@@ -2,7 +2,7 @@
 //!
 //! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. Summaries may
 //! vary a hundred times less there than under the prior. So x is centred and scaled by the newest round's simulations.
-//! Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units coordinates grow only
+//! Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units features grow only
 //! logarithmically, y = b asinh(v / b). θ is first taken to R^D by the prior's bijection, where nothing can leak outside
 //! the support, then centred and whitened by the first round: once for the whole run, since the flow's weights mean
 //! something in its coordinates. All of it is a bijection of θ whose Jacobian is known, so that q and the prior, and
@@ -57,7 +57,7 @@ pub struct CoordinateConfig {
     pub whiten: bool,
     /// What x is centred and scaled by.
     pub x: Scale,
-    /// Units beyond which coordinates grow logarithmically; none for never.
+    /// Units beyond which features of x grow logarithmically; none for never.
     pub bend: Option<f64>,
     /// New coordinates replace the old ones when a centre moved by more than this many units, or a scale by more
     /// than this in its logarithm.
@@ -135,8 +135,8 @@ impl Coordinates {
         let pairs = self.x.mean.iter().zip(&self.x.scale).zip(new.x.mean.iter().zip(&new.x.scale));
         pairs
             .map(|((mean, scale), (new_mean, new_scale))| {
-                let y = bend((new_mean - mean) / scale, self.bend);
-                (y, (-unbend(y, self.bend).1).exp() * new_scale / scale)
+                let shift = (new_mean - mean) / scale;
+                (bend(shift, self.bend), bend_slope(shift, self.bend) * new_scale / scale)
             })
             .unzip()
     }
@@ -162,7 +162,7 @@ impl Coordinates {
 
     /// z of a θ inside the prior's support; returns log |dθ/dz|.
     pub fn to_z(&self, prior: &Prior, theta: &[f64], z: &mut [f64]) -> f64 {
-        let mut log_jacobian = match self.space {
+        let log_jacobian = match self.space {
             Space::Unbounded => prior.unbounded(theta, z),
             Space::Bounded => {
                 z.copy_from_slice(theta);
@@ -171,26 +171,13 @@ impl Coordinates {
         };
         z.iter_mut().zip(&self.theta.mean).for_each(|(z, mean)| *z -= mean);
         self.theta.factor.solve_lower(z);
-        log_jacobian += self.theta.factor.log_volume();
-        for z in z {
-            let y = bend(*z, self.bend);
-            *z = y;
-            log_jacobian += unbend(y, self.bend).1;
-        }
-        log_jacobian
+        log_jacobian + self.theta.factor.log_volume()
     }
 
     /// θ of a z; returns log |dθ/dz|.
     pub fn to_theta(&self, prior: &Prior, z: &[f64], theta: &mut [f64]) -> f64 {
-        let mut log_jacobian = self.theta.factor.log_volume();
-        let mut v: Vec<f64> = z
-            .iter()
-            .map(|&y| {
-                let (v, log_slope) = unbend(y, self.bend);
-                log_jacobian += log_slope;
-                v
-            })
-            .collect();
+        let log_jacobian = self.theta.factor.log_volume();
+        let mut v = z.to_vec();
         self.theta.factor.multiply(&mut v);
         v.iter_mut().zip(&self.theta.mean).for_each(|(v, mean)| *v += mean);
         match self.space {
@@ -261,13 +248,9 @@ fn bend(v: f64, bend: Option<f64>) -> f64 {
     bend.map_or(v, |b| b * (v / b).asinh())
 }
 
-/// The inverse, b sinh(y / b), and the logarithm of its slope, cosh(y / b).
-fn unbend(y: f64, bend: Option<f64>) -> (f64, f64) {
-    let Some(b) = bend else { return (y, 0.0) };
-    // Far beyond anything that a flow samples; larger numbers would overflow.
-    let u = (y / b).clamp(-300.0, 300.0);
-    let tail = (-2.0 * u.abs()).exp();
-    (b * u.sinh(), u.abs() + (0.5 + 0.5 * tail).ln())
+/// Its slope, 1 / √(1 + (v / b)²).
+fn bend_slope(v: f64, bend: Option<f64>) -> f64 {
+    bend.map_or(1.0, |b| 1.0 / (1.0 + (v / b).powi(2)).sqrt())
 }
 
 #[cfg(test)]

@@ -5,49 +5,45 @@
 //! thin layer on it.
 //!
 //! # A tour
-//! Simulate pairs, train on them by maximum likelihood, and sample the posterior at an observation:
+//! A model of one's own, from prior and simulator to samples of the posterior:
 //!
 //! ```
-//! use didyma::estimator::Plan;
+//! use didyma::config::{Config, Profile};
+//! use didyma::estimator::Method;
+//! use didyma::posterior::SampleStreams;
+//! use didyma::prior::Prior;
 //! use didyma::rng::{Purpose, Streams};
-//! use didyma::train::{AdamConfig, CpuEngine, Engine};
-//! use didyma::{Dataset, FlowConfig, Rows, Scaling, SplineFlow};
+//! use didyma::rounds::{Model, Progress, infer};
+//! use didyma::simulator::from_fn;
 //! use rand::RngExt;
 //!
 //! // θ ~ U(-1, 1), x = θ² + a little noise: the posterior at x = 0.25 has two modes, ±0.5.
-//! let streams = Streams::new(1);
-//! let mut rng = streams.stream(Purpose::Simulation, 0, 0);
-//! let theta: Vec<f32> = (0..1000).map(|_| rng.random_range(-1.0..1.0)).collect();
-//! let x: Vec<f32> = theta.iter().map(|t| t * t + rng.random_range(-0.05..0.05)).collect();
-//! let (theta, x) = (Rows::new("theta", &theta, 1)?, Rows::new("x", &x, 1)?);
-//! let data = Dataset::new(theta, x, &vec![-(2f64.ln()); 1000])?;
+//! let prior = Prior::uniform(["theta"], [-1.0], [1.0])?;
+//! let simulator = from_fn(1, 1, |theta, rng, x| {
+//!     x[0] = theta[0] * theta[0] + rng.random_range(-0.05..0.05);
+//! });
+//! let model = Model { prior: &prior, simulator: &simulator, observation: &[0.25], judge: None };
 //!
-//! // A small flow behind a scaling of both to unit variance, and an engine that trains it.
-//! let config = FlowConfig { layers: 2, units: 16, bound: 3.0, ..FlowConfig::new(1, 1) };
-//! let flow = SplineFlow::scaled(config, Scaling::of(theta)?, Scaling::of(x)?)?;
-//! let params = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
-//! let mut engine = CpuEngine::new(flow.clone(), params, &data, AdamConfig::default(), 1)?;
-//! let mut plan = Plan::default();
-//! for step in 0..200 {
-//!     plan.clear();
-//!     (0..100).for_each(|i| plan.push_own((100 * step + i) % 1000, 0.01));
-//!     engine.step(&plan, 5e-3)?;
-//! }
+//! // Three short rounds by TGRR; `()` watches them, and a `Recorder` would save them.
+//! let mut config = Config::new(Profile::Default, Method::Tgrr);
+//! (config.rounds, config.simulations, config.train.steps) = (3, 300, Some(150));
+//! let found = infer(&model, &config, 1, Progress::default(), &mut ())?;
 //!
 //! // The posterior, by samples: both modes, and nothing in between.
-//! let mut params = vec![0.0; flow.params_len()];
-//! engine.read_params(&mut params);
-//! let mut rng = streams.stream(Purpose::Posterior, 0, 0);
-//! let (theta, _) = flow.sample(&params, &[0.25], 1000, &mut rng)?;
+//! let posterior = found.posterior.expect("all rounds are finished");
+//! let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
+//! let theta = posterior.sample(1000, streams, 1)?.theta;
 //! let near = |mode: f32| theta.iter().filter(|t| (**t - mode).abs() < 0.15).count();
 //! assert!(near(0.5) > 300 && near(-0.5) > 300 && near(0.0) < 100);
 //! # Ok::<(), didyma::Error>(())
 //! ```
 //!
 //! # The modules, in reading order
-//! [`rows`], [`rng`] and [`error`] are what everything uses; [`dataset`] holds simulations;
-//! [`estimator`] says what a training step computes; [`flow`] is q(θ | x), on the loops of [`kernel`];
-//! [`train`] brings them together; [`metrics`] compares the samples with those of a reference.
+//! [`rounds`] is the algorithm: propose, simulate, train. [`config`] has every setting, [`posterior`] is what a run ends
+//! with, [`observe`] what happens meanwhile, [`run`] the directory that it is saved in. [`prior`], [`simulator`] and
+//! [`tasks`] state problems; [`estimator`] says what a training step computes; [`flow`] is q(θ | x), on the loops of
+//! [`kernel`], in [`coordinates`] that suit it; [`train`] brings them together; [`metrics`] compares the samples with those
+//! of a reference. [`rows`], [`rng`] and [`error`] are what everything uses.
 
 #![deny(missing_docs)]
 
