@@ -36,8 +36,8 @@ pub struct Live {
     start: Instant,
     /// When a plain line was last printed.
     told: Instant,
-    /// Seconds of the rounds that this process finished, and how many.
-    done: (f64, u32),
+    /// Rounds that this process finished.
+    done: u32,
 }
 
 /// Without a terminal, a line about training is printed at most this often.
@@ -62,7 +62,7 @@ impl Live {
             bar
         });
         let now = Instant::now();
-        Self { bar, stop, rounds, start: now, told: now, done: (0.0, 0) }
+        Self { bar, stop, rounds, start: now, told: now, done: 0 }
     }
 
     pub fn finish(&self) {
@@ -72,10 +72,10 @@ impl Live {
     }
 
     /// Something that changes often.
-    fn passing(&mut self, text: String, important: bool) {
+    fn passing(&mut self, text: String) {
         match &self.bar {
             Some(bar) => bar.set_message(text),
-            None if important || self.told.elapsed() >= BETWEEN_LINES => {
+            None if self.told.elapsed() >= BETWEEN_LINES => {
                 self.told = Instant::now();
                 eprintln!("{text}");
             }
@@ -92,7 +92,7 @@ impl Live {
 
     /// Seconds that the rest will take if every round takes as long as those before.
     fn left(&self, round: u32, share: f64) -> String {
-        let rounds = f64::from(self.done.1) + share;
+        let rounds = f64::from(self.done) + share;
         if rounds < 1.0 {
             return String::new();
         }
@@ -110,7 +110,7 @@ impl Live {
                     "round {round}/{}: {done}/{total} simulations, {rate:.0} a second{failed}",
                     self.rounds
                 );
-                self.passing(text, false);
+                self.passing(text);
             }
             Event::Epoch { report: e, .. } => {
                 let left = self.left(e.round, f64::from(e.epoch) / f64::from(e.epochs));
@@ -118,10 +118,10 @@ impl Live {
                     "round {}/{}: epoch {}, training loss {:.3}, validation loss {:.3}{left}",
                     e.round, self.rounds, e.epoch, e.train_loss, e.validation_loss
                 );
-                self.passing(text, false);
+                self.passing(text);
             }
             Event::RoundFinished { report, .. } => {
-                self.done.1 += 1;
+                self.done += 1;
                 self.lasting(&round_line(report, self.rounds));
             }
         }

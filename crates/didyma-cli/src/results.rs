@@ -83,7 +83,7 @@ fn parameter_lines(
     threads: usize,
 ) -> anyhow::Result<Vec<ParameterLine>> {
     let streams = Streams::new(summary.seed);
-    let from = SampleStreams { streams, purpose: Purpose::Posterior, round: 0 };
+    let from = SampleStreams::new(streams, Purpose::Posterior, 0);
     let theta = posterior.sample(SHOWN, from, threads)?.theta;
     let dim = posterior.prior().dim();
     let truth = Task::named(&summary.task).map(|task| task.truth);
@@ -165,7 +165,7 @@ pub fn sample(args: &SampleArgs) -> anyhow::Result<()> {
     };
     // Other numbers than those of posterior.csv, which are round 0.
     let streams = Streams::new(args.run.seed);
-    let from = SampleStreams { streams, purpose: Purpose::Posterior, round: 1 };
+    let from = SampleStreams::new(streams, Purpose::Posterior, 1);
     let found = posterior.sample_at(&x, args.count, from, args.run.threads())?;
     let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
     write(Table { columns: names.len(), names, data: found.theta }, args.out.as_deref())?;
@@ -192,7 +192,7 @@ fn observation(path: &Path, expected: usize) -> anyhow::Result<Vec<f64>> {
 /// q is trained where simulations fell, which in later rounds is near x_o.
 fn warn_if_far(run: &RunDir, x: &[f64]) -> anyhow::Result<()> {
     let rows = run.rows()?;
-    let last = rows.iter().map(|row| row.round).max().unwrap_or(0);
+    let last = reports(run)?.len() as u32;
     let newest = rows.iter().filter(|row| row.round == last).filter_map(|row| row.x.as_ref().ok());
     let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); x.len()];
     for row in newest {
@@ -284,7 +284,11 @@ pub fn log_density(args: &LogDensityArgs) -> anyhow::Result<()> {
     };
     let rows = Rows::new("theta", &theta, names.len())?;
     let found = posterior.log_density(rows, args.threads())?;
-    let outside = found.iter().filter(|l| **l == f64::NEG_INFINITY).count();
+    let inside = |row: &[f32]| {
+        let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+        posterior.prior().contains(&theta)
+    };
+    let outside = rows.iter().filter(|row| !inside(row)).count();
     if outside > 0 {
         eprintln!("note: {outside} rows lie outside the prior; their log-density is -inf");
     }

@@ -219,7 +219,10 @@ impl Whitening {
             // A parameter that hardly varies, or only with another one, keeps some width.
             covariance[i * dim + i] = covariance[i * dim + i] * (1.0 + 1e-6) + 1e-12;
         }
-        let factor = Cholesky::new(&covariance, dim).unwrap_or_else(|| Cholesky::identity(dim));
+        // Fewer rows say too little of a covariance.
+        let enough = theta.len() >= 10 * dim;
+        let factor = Cholesky::new(&covariance, dim).filter(|_| enough);
+        let factor = factor.unwrap_or_else(|| Cholesky::identity(dim));
         Ok(Self { mean, factor })
     }
 }
@@ -327,5 +330,30 @@ mod tests {
         let mut theta = [0.0; 2];
         let log_jacobian = map.to_theta(&prior, &[1e30, -1e30], &mut theta);
         assert!(!theta[0].is_nan() && !log_jacobian.is_nan());
+    }
+
+    /// Old features as functions of new ones: the same at the new centre, and to first order around it.
+    #[test]
+    fn features_are_told_by_newer_ones() {
+        for bend in [None, Some(3.0)] {
+            let old = coordinates(Space::Unbounded, bend);
+            let mut new = old.clone();
+            for (i, (mean, scale)) in [(2.0, 0.05), (-7.0, 0.3)].into_iter().enumerate() {
+                (new.x.mean[i], new.x.scale[i]) = (mean, scale);
+            }
+            let (offset, slope) = old.features_by(&new);
+            let h = 1e-3;
+            for i in 0..2 {
+                let at = |v: f64| {
+                    let x = (0..2)
+                        .map(|j| new.x.mean[j] + if i == j { v * new.x.scale[j] } else { 0.0 });
+                    f64::from(old.features(x).nth(i).unwrap())
+                };
+                assert!((at(0.0) - offset[i]).abs() < 1e-5 * (1.0 + offset[i].abs()));
+                // Features are f32 of size 100 at most: rounding of 1e-5 over 2h.
+                let found = (at(h) - at(-h)) / (2.0 * h);
+                assert!((found - slope[i]).abs() < 1e-2, "{found} {}", slope[i]);
+            }
+        }
     }
 }

@@ -51,8 +51,7 @@ impl Judge for TaskJudge<'_> {
         let Self { task, streams, threads, .. } = self;
         let dim = task.prior.dim();
         let count = self.reference.as_ref().map_or(SAMPLES, |reference| reference.len() / dim);
-        let from =
-            SampleStreams { streams: *streams, purpose: Purpose::Metric, round: round.into() };
+        let from = SampleStreams::new(*streams, Purpose::Metric, round);
         let samples = posterior.sample(count, from, *threads)?.theta;
         let samples = Rows::new("samples", &samples, dim)?;
         let reference = self.reference.as_ref().map(|rows| Rows::new("reference", rows, dim));

@@ -151,7 +151,8 @@ impl Posterior {
             }
         }
         theta.truncate(count * dim);
-        Ok(Samples { theta, acceptance: accepted as f64 / drawn as f64 })
+        let acceptance = if drawn == 0 { 1.0 } else { accepted as f64 / drawn as f64 };
+        Ok(Samples { theta, acceptance })
     }
 
     /// One block of draws, without those outside the support.
@@ -229,6 +230,17 @@ impl Posterior {
         Ok(densities)
     }
 
+    /// Share of q(· | x_o) outside the prior's support, by a fixed number of draws.
+    pub fn mass_outside(&self, streams: SampleStreams, threads: usize) -> Result<f64> {
+        let features = self.features(&self.observation)?;
+        let blocks = MASS_DRAWS.div_ceil(BLOCK);
+        let drawn = parallel::map(blocks, threads, |i| {
+            self.block(&features, 1.0, streams, i as u64).map(|rows| rows.len() / self.prior.dim())
+        });
+        let inside: usize = drawn.into_iter().sum::<Result<usize>>()?;
+        Ok(1.0 - inside as f64 / (blocks * BLOCK) as f64)
+    }
+
     /// Logarithm of the mass of q inside the support: 0 in unbounded coordinates, else by counting draws.
     fn log_mass_inside(&self, x: &[f64], threads: usize) -> Result<f64> {
         if self.coordinates.is_unbounded() {
@@ -297,5 +309,37 @@ impl Posterior {
             return Err(Error::NotFinite { name: "observation", row: 0, column, value });
         }
         Ok(self.coordinates.features(x.iter().copied()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinates::Space;
+    use crate::rng::Purpose;
+
+    /// Where the flow is the identity, proposals are normal with the width as their standard deviation.
+    #[test]
+    fn proposals_are_wider_by_the_factor_asked_for() {
+        let prior = Prior::uniform(["a", "b"], [0.0; 2], [1.0; 2]).unwrap();
+        // Splines that act nearly nowhere: the flow is the identity.
+        let config = FlowConfig { layers: 1, bound: 1e-3, ..FlowConfig::new(2, 1) };
+        let flow = SplineFlow::new(config).unwrap();
+        let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
+        let coordinates = Coordinates::plain(Space::Unbounded, 2, 1);
+        let posterior = Posterior { prior, coordinates, flow, params, observation: vec![0.3] };
+        let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
+        let variance = |width: f64| {
+            let theta = posterior.propose(4000, width, streams, 1).unwrap().theta;
+            let mut z = [0.0; 2];
+            let squares = theta.chunks_exact(2).map(|row| {
+                posterior.prior.unbounded(&[row[0].into(), row[1].into()], &mut z);
+                z.iter().map(|z| z * z).sum::<f64>()
+            });
+            squares.sum::<f64>() / 8000.0
+        };
+        // The standard error of a variance of n = 8000 draws is √(2/n) of it: 1.6 %, four of them.
+        assert!((variance(1.0) - 1.0).abs() < 0.064, "{}", variance(1.0));
+        assert!((variance(1.5) / 2.25 - 1.0).abs() < 0.064, "{}", variance(1.5));
     }
 }

@@ -86,7 +86,27 @@ impl Marginal {
                 let why = "a mean, and a standard deviation above 0";
                 Err(Error::setting("normal", format!("mean {mean}, sd {sd}"), why))
             }
-            _ => Ok(()),
+            _ => self.check_precision(),
+        }
+    }
+
+    /// Draws are kept in single precision, and must find numbers inside of the support there.
+    fn check_precision(&self) -> Result<()> {
+        let largest = f64::from(f32::MAX);
+        let (ok, why) = match *self {
+            Self::Uniform { low, high } => (
+                ((low as f32).next_up().next_up() as f64) < high
+                    && low.abs().max(high.abs()) < largest,
+                "wide enough for numbers of 24 bits between its bounds: shift or scale the parameter",
+            ),
+            Self::Normal { mean, sd } => (mean.abs() + 40.0 * sd < largest, "within ±3e38"),
+            Self::LogNormal { mean, sd } => {
+                (mean.abs() + 10.0 * sd < 87.0, "between e^-87 and e^87 within 10 deviations")
+            }
+        };
+        match ok {
+            true => Ok(()),
+            false => Err(Error::setting("prior", self, why)),
         }
     }
 

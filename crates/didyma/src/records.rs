@@ -110,16 +110,32 @@ impl Records {
         Ok(OfRound { theta, x, dims: (self.theta_dim, self.x_dim), places })
     }
 
-    /// All successful simulations in these coordinates.
+    /// θ of the failed simulations.
+    fn failures(&self) -> impl Iterator<Item = &[f32]> {
+        self.rows.values().filter(|row| row.x.is_err()).map(|row| &*row.theta)
+    }
+
+    /// Rows of the dataset that have parameters and no summaries.
+    pub fn without_x(&self) -> Range<u32> {
+        let successes = self.successes().count() as u32;
+        successes..successes + self.failures().count() as u32
+    }
+
+    /// All successful simulations in these coordinates, then the parameters of the failed ones, with zeros for x. The
+    /// latter are inner samples only: these must follow the proposals, of which the successes are a selection.
     pub fn dataset(&self, prior: &Prior, coordinates: &Coordinates) -> Result<Dataset> {
         let (mut all_z, mut all_x, mut log_prior) = (Vec::new(), Vec::new(), Vec::new());
         let mut z = vec![0.0; self.theta_dim];
-        for (_, theta, x) in self.successes() {
+        let successes = self.successes().map(|(_, theta, x)| (theta, Some(x)));
+        for (theta, x) in successes.chain(self.failures().map(|theta| (theta, None))) {
             let theta: Vec<f64> = theta.iter().map(|&t| f64::from(t)).collect();
             prior.expect_inside(&theta)?;
             let log_jacobian = coordinates.to_z(prior, &theta, &mut z);
             all_z.extend(z.iter().map(|&z| z as f32));
-            all_x.extend(coordinates.features(x.iter().map(|&x| f64::from(x))));
+            match x {
+                Some(x) => all_x.extend(coordinates.features(x.iter().map(|&x| f64::from(x)))),
+                None => all_x.resize(all_x.len() + self.x_dim, 0.0),
+            }
             log_prior.push(prior.log_density(&theta) + log_jacobian);
         }
         let theta = Rows::new("theta", &all_z, self.theta_dim)?;

@@ -50,6 +50,8 @@ pub struct TrainedFlow {
     params: Vec<f32>,
     data: Dataset,
     pool: Pool,
+    /// Rows that are outer samples, the first ones: those after them have no x.
+    outer: usize,
     threads: usize,
     /// What the threads work with, between their calls.
     idle: Mutex<Vec<Worker>>,
@@ -76,12 +78,12 @@ impl TrainedFlow {
         if !(1..=1024).contains(&threads) {
             return Err(Error::setting("threads", threads, "between 1 and 1024"));
         }
-        let pool = Pool::new(0..data.len() as u32, Replacement::Without)?;
-        Ok(Self { flow, params, data, pool, threads, idle: Mutex::default() })
+        let (pool, outer) = (Pool::new(0..data.len() as u32, Replacement::Without)?, data.len());
+        Ok(Self { flow, params, data, pool, outer, threads, idle: Mutex::default() })
     }
 
-    /// The flow of a posterior on the successful ones among these simulations: those of the rounds that it was trained
-    /// in, for they are a sample of the proposal.
+    /// The flow of a posterior on these simulations, those of the rounds that it was trained in: their parameters are a
+    /// sample of the proposal, and the successful ones are outer samples.
     pub fn of_posterior(
         posterior: &Posterior,
         simulations: Vec<SimulatedRow>,
@@ -92,7 +94,8 @@ impl TrainedFlow {
         let records = Records::new(dims, simulations.len(), simulations);
         records.check()?;
         let data = records.dataset(prior, coordinates)?;
-        Self::new(flow.clone(), params.clone(), data, threads)
+        let outer = records.successes().count();
+        Ok(Self { outer, ..Self::new(flow.clone(), params.clone(), data, threads)? })
     }
 
     /// Rows that samples are drawn from.
@@ -231,7 +234,7 @@ impl Problem for TrainedFlow {
     }
 
     fn outer(&mut self, queries: usize, rng: &mut Stream, rows: &mut Vec<u32>) {
-        let all = self.rows() as u32;
+        let all = self.outer as u32;
         rows.clear();
         rows.extend((0..queries).map(|_| rng.random_range(0..all)));
     }

@@ -22,6 +22,8 @@ pub(super) struct Group<'a> {
     since: Instant,
     start: Instant,
     made: usize,
+    /// Simulations of the round that are done, and failed.
+    counts: (usize, usize),
     result: Result<ControlFlow<()>>,
 }
 
@@ -33,8 +35,9 @@ impl<'a> Group<'a> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let (now, rows) = (Instant::now(), Vec::new());
-        let result = Ok(ControlFlow::Continue(()));
-        Self { round, total, records, observer, rows, since: now, start: now, made: 0, result }
+        let (counts, result) = (records.counts(round), Ok(ControlFlow::Continue(())));
+        let (since, start, made) = (now, now, 0);
+        Self { round, total, records, observer, rows, since, start, made, counts, result }
     }
 
     /// Takes a piece of work; tells of it with others after some time.
@@ -69,7 +72,9 @@ impl<'a> Group<'a> {
         let rows = std::mem::take(&mut self.rows);
         self.made += rows.len();
         rows.iter().for_each(|row| self.records.push(row));
-        let (done, failed) = self.records.counts(self.round);
+        self.counts.0 += rows.len();
+        self.counts.1 += rows.iter().filter(|row| row.x.is_err()).count();
+        let (done, failed) = self.counts;
         let rate = self.made as f64 / self.start.elapsed().as_secs_f64();
         let (round, total) = (self.round, self.total);
         let event = Event::Simulated { round, rows: &rows, done, total, failed, rate };

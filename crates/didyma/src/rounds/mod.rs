@@ -13,7 +13,7 @@ pub use problem::{Inference, Judge, Model, Progress, RoundReport, Scores, Simula
 
 use crate::config::{Config, Scoring, Start};
 use crate::coordinates::Coordinates;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimator::Method;
 use crate::flow::SplineFlow;
 use crate::observe::{Event, Observer};
@@ -43,7 +43,7 @@ use std::time::Instant;
 /// (config.rounds, config.simulations, config.train.steps) = (2, 200, Some(20));
 /// let found = infer(&(&task).into(), &config, 2, Progress::default(), &mut ())?;
 /// let posterior = found.posterior.expect("two rounds are finished");
-/// let streams = SampleStreams { streams: Streams::new(1), purpose: Purpose::Posterior, round: 0 };
+/// let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
 /// assert_eq!(posterior.sample(100, streams, 1)?.theta.len(), 100 * task.prior.dim());
 /// # Ok(())
 /// # }
@@ -79,9 +79,6 @@ struct Run<'a> {
     /// The posterior of the last round that was finished here.
     latest: Option<Posterior>,
 }
-
-/// Draws by which the mass outside the prior is measured.
-const LEAKAGE_DRAWS: usize = 10_000;
 
 impl<'a> Run<'a> {
     fn new(
@@ -128,8 +125,7 @@ impl<'a> Run<'a> {
         let count = self.config.simulations;
         match self.posterior()? {
             Some(posterior) if self.config.estimator.method != Method::Likelihood => {
-                let (streams, purpose) = (self.streams, Purpose::Parameters);
-                let streams = SampleStreams { streams, purpose, round: round.into() };
+                let streams = SampleStreams::new(self.streams, Purpose::Parameters, round);
                 let width = self.config.width;
                 Ok(posterior.propose(count, width, streams, self.threads)?.theta)
             }
@@ -247,16 +243,18 @@ impl<'a> Run<'a> {
     ) -> Result<ControlFlow<()>> {
         let posterior = self.posterior()?.expect("training is done");
         let Training { fit, recentred, .. } = self.training.as_ref().expect("training is done");
-        let outside_prior = self.outside_prior(&posterior, round)?;
+        let streams = SampleStreams::new(self.streams, Purpose::Diagnostic, round);
+        let outside_prior = posterior.mass_outside(streams, self.threads)?;
         let clock = Instant::now();
         let scored = match self.config.scores {
             Scoring::Every => true,
             Scoring::Last => round == self.config.rounds,
             Scoring::None => false,
         };
-        let scores = match self.model.judge.filter(|_| scored) {
-            Some(judge) => judge.score(&posterior, round)?,
-            None => Scores::default(),
+        let scores = match self.model.judge.filter(|_| scored).map(|j| j.score(&posterior, round)) {
+            // A posterior that cannot be sampled has no scores; the round is saved all the same.
+            None | Some(Err(Error::Leakage { .. })) => Scores::default(),
+            Some(scores) => scores?,
         };
         let kept = fit.best.as_ref().filter(|_| self.config.train.restore_best);
         let report = RoundReport {
@@ -281,12 +279,5 @@ impl<'a> Run<'a> {
         self.reports.push(report);
         self.latest = Some(posterior);
         Ok(go_on)
-    }
-
-    /// Share of q(· | x_o) outside the support, by draws.
-    fn outside_prior(&self, posterior: &Posterior, round: u32) -> Result<f64> {
-        let (streams, purpose) = (self.streams, Purpose::Diagnostic);
-        let streams = SampleStreams { streams, purpose, round: round.into() };
-        Ok(1.0 - posterior.sample(LEAKAGE_DRAWS, streams, self.threads)?.acceptance)
     }
 }

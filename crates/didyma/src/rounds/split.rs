@@ -38,5 +38,58 @@ pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<Tr
         held_out.pop();
     }
     let training = all.filter(|row| held_out.binary_search(row).is_err()).collect();
-    Ok(TrainRows { training, held_out })
+    let inner_only = records.without_x().collect();
+    Ok(TrainRows { training, held_out, inner_only })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Profile;
+    use crate::estimator::Method;
+    use crate::rounds::SimulatedRow;
+
+    /// Rounds of 20 simulations, in each of which number 3 failed.
+    fn records(rounds: u32) -> Records {
+        let row = |round, index| SimulatedRow {
+            round,
+            index,
+            theta: vec![0.5],
+            x: if index == 3 { Err("it broke".to_owned()) } else { Ok(vec![0.0]) },
+        };
+        let rows = (1..=rounds).flat_map(|round| (0..20).map(move |index| row(round, index)));
+        Records::new((1, 1), 20, rows.collect())
+    }
+
+    fn split_of(kind: Split, round: u32) -> TrainRows {
+        let mut config = Config::new(Profile::Default, Method::Tgrr);
+        config.simulations = 20;
+        (config.train.split, config.train.validation_share) = (kind, 0.2);
+        split(&records(round), &config, round).unwrap()
+    }
+
+    #[test]
+    fn every_row_is_on_one_side_and_failed_ones_are_inner_samples() {
+        for kind in [Split::Fixed, Split::Newest, Split::Pooled] {
+            for round in 1..=3 {
+                let TrainRows { training, held_out, inner_only } = split_of(kind, round);
+                let mut all = [training, held_out].concat();
+                all.sort_unstable();
+                assert!(all.into_iter().eq(0..19 * round));
+                assert!(inner_only.into_iter().eq(19 * round..20 * round));
+            }
+        }
+    }
+
+    #[test]
+    fn fixed_rows_stay_newest_ones_are_new_and_pooled_ones_come_from_all() {
+        let held_out = |kind, round| split_of(kind, round).held_out;
+        let (before, after) = (held_out(Split::Fixed, 2), held_out(Split::Fixed, 3));
+        assert!(after.starts_with(&before) && after.len() == 3 * 4);
+        let newest = held_out(Split::Newest, 3);
+        assert!(newest.len() == 4 && newest.iter().all(|row| (38..57).contains(row)));
+        let pooled = held_out(Split::Pooled, 3);
+        assert!(pooled.len() == 4 && pooled.iter().any(|row| *row < 38), "{pooled:?}");
+        assert_ne!(held_out(Split::Pooled, 2), held_out(Split::Pooled, 3));
+    }
 }

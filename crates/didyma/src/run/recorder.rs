@@ -110,14 +110,14 @@ fn warnings(rounds: &[RoundReport]) -> Vec<String> {
     let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
     if failures > 0 {
         found.push(format!(
-            "{failures} of {simulations} simulations failed and were left out: the posterior is biased if failing \
-             depends on the parameters"
+            "{failures} of {simulations} simulations failed: the posterior is that of parameters and success, as it is for \
+             an observation that comes from a success"
         ));
     }
     for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
         let number = round.round;
         found.push(format!(
-            "training of round {number} diverged, and its best weights before that were kept: lower train.rate"
+            "training of round {number} diverged, and weights from before that were kept: lower train.rate"
         ));
     }
     if let Some(last) = rounds.last().filter(|last| last.outside_prior > 0.05) {
@@ -169,7 +169,7 @@ impl Recorder {
         // It is there already, unless it was lost since.
         posterior.save(&self.run.model(config.rounds), &self.manifest.to_json())?;
         let streams = Streams::new(config.seed);
-        let from = SampleStreams { streams, purpose: Purpose::Posterior, round: 0 };
+        let from = SampleStreams::new(streams, Purpose::Posterior, 0);
         let theta = posterior.sample(config.samples, from, threads)?.theta;
         let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
         let columns: Vec<Vec<f32>> = (0..names.len())
@@ -207,7 +207,11 @@ impl Recorder {
         let json = serde_json::to_string(report).expect("numbers and strings");
         self.run.finish_round(report.round, &json)?;
         self.reports.push(report.clone());
-        self.export(None, 1).map(|_| ())
+        // The last summary follows the samples that it promises.
+        match report.round < self.manifest.config.rounds {
+            true => self.export(None, 1).map(|_| ()),
+            false => Ok(()),
+        }
     }
 }
 

@@ -94,6 +94,8 @@ pub struct TrainRows {
     pub training: Vec<u32>,
     /// Rows to validate on.
     pub held_out: Vec<u32>,
+    /// Rows that are inner samples only: failed simulations, whose parameters follow the proposal like any other's.
+    pub inner_only: Vec<u32>,
 }
 
 /// Training of one round.
@@ -125,7 +127,8 @@ impl<'a> Fit<'a> {
         round: u32,
         rows: TrainRows,
     ) -> Result<Self> {
-        let mut pool = Pool::new(rows.training.iter().copied(), settings.replacement)?;
+        let mut pool =
+            Pool::new(rows.training.iter().chain(&rows.inner_only).copied(), settings.replacement)?;
         let estimator = match round {
             1 => Estimator::new(Settings::paper(Method::Likelihood))?,
             _ => {

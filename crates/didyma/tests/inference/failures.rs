@@ -128,7 +128,7 @@ fn models_that_do_not_fit_together_are_refused() {
     let mut config = tiny(Profile::Default);
     config.simulations = 2;
     let error = infer(&(&task).into(), &config, 1, Progress::default(), &mut ()).unwrap_err();
-    assert!(error.to_string().contains("train.validation_share"), "{error}");
+    assert!(error.to_string().contains("simulations is 2"), "{error}");
     // Another problem's rows.
     let row = SimulatedRow { round: 1, index: 0, theta: vec![0.0; 3], x: Ok(vec![0.0; 2]) };
     let progress = Progress { rows: vec![row], ..Progress::default() };

@@ -73,7 +73,8 @@ fn config() -> TrainConfig {
 }
 
 fn trained(config: &TrainConfig, engine: &mut Scripted) -> FitState {
-    let rows = TrainRows { training: (0..65).collect(), held_out: (65..72).collect() };
+    let rows =
+        TrainRows { training: (0..65).collect(), held_out: (65..72).collect(), inner_only: vec![] };
     let settings = Settings::paper(Method::Tgrr);
     let mut fit = Fit::new(config, &settings, Streams::new(1), 2, rows).unwrap();
     let mut state = FitState::new(EngineState::fresh(vec![0.0]));
@@ -138,7 +139,7 @@ fn the_cosine_goes_from_the_whole_rate_to_nothing() {
 
 #[test]
 fn a_loss_that_is_no_number_ends_the_round_with_the_weights_before() {
-    for (restore_best, kept) in [(true, 7.0), (false, 17.0)] {
+    for (restore_best, kept) in [(true, 7.0), (false, 14.0)] {
         let mut engine = Scripted { fails: Some(18), ..Scripted::new(&[1.0, 2.0, 3.0]) };
         let state = trained(&TrainConfig { restore_best, ..config() }, &mut engine);
         assert_eq!((state.stop, state.epoch, state.steps), (Some(StopReason::Diverged), 3, 17));
@@ -148,8 +149,7 @@ fn a_loss_that_is_no_number_ends_the_round_with_the_weights_before() {
     let state = trained(&config(), &mut engine);
     assert_eq!((state.stop, state.best), (Some(StopReason::Diverged), None));
     assert_eq!(state.engine.params, [0.0]);
-    assert!(state.train_loss.is_some_and(f64::is_finite));
-    assert!(state.validation_loss.is_some_and(f64::is_finite));
+    assert_eq!((state.train_loss, state.validation_loss), (None, None));
 }
 
 /// Blocks of 8 · 2^4 = 128 do not fit into a batch of 10: the estimator is made smaller.

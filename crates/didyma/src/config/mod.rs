@@ -1,112 +1,19 @@
 //! Every setting of a run, by name; two profiles that set them all.
 
-use crate::coordinates::{CoordinateConfig, Scale, Space};
+mod choices;
+mod list;
+mod profiles;
+
+pub use choices::{Inner, Profile, Schedule, Scoring, Split, Start, Validation};
+
+use crate::coordinates::{CoordinateConfig, Scale};
 use crate::error::{Error, Result};
-use crate::estimator::{
-    Blocks, Coupling, Estimator, Levels, Method, Named, Settings, Tails, serde_by_name,
-};
+use crate::estimator::{Estimator, Method, Named, Settings};
 use crate::flow::FlowConfig;
 use crate::train::{AdamConfig, Decay};
+use list::SETTINGS;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// A set of choices for everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
-    /// The best posterior per simulation and per second that we know of: see `docs/choices.md`.
-    Default,
-    /// The paper's protocol as printed.
-    Paper,
-}
-
-/// Where the inner samples of a step come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inner {
-    /// All training rows.
-    Pool,
-    /// The rows of the batch.
-    Batch,
-}
-
-/// Which rows are held out for validation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
-    /// The same share of every round, for the whole run: no row is ever on both sides.
-    Fixed,
-    /// A share of the newest round, anew each round: the paper as printed.
-    Newest,
-    /// As many rows, anew each round from all rounds: the authors' code.
-    Pooled,
-}
-
-/// How the validation loss is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Validation {
-    /// By the atomic loss with atoms fixed for the round: the same random numbers for every epoch.
-    Fixed,
-    /// By the training estimator with fresh levels and inner samples each time: the paper's way.
-    Random,
-}
-
-/// How the learning rate goes over the epochs of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schedule {
-    /// It stays.
-    Constant,
-    /// It falls to 0 along half a cosine over the epochs of the round.
-    Cosine,
-}
-
-/// Which rounds are compared with what is known of the truth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scoring {
-    /// Every one.
-    Every,
-    /// The last.
-    Last,
-    /// None.
-    None,
-}
-
-/// What later rounds start from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// The weights and the optimiser of the round before.
-    Carried,
-    /// The weights of the round before, with a new optimiser; a change of x's scale is folded into them.
-    Warm,
-    /// New weights.
-    Fresh,
-}
-
-impl Named for Profile {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("default", Self::Default), ("paper", Self::Paper)];
-}
-impl Named for Inner {
-    const ALL: &'static [(&'static str, Self)] = &[("pool", Self::Pool), ("batch", Self::Batch)];
-}
-impl Named for Split {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("fixed", Self::Fixed), ("newest", Self::Newest), ("pooled", Self::Pooled)];
-}
-impl Named for Validation {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("fixed", Self::Fixed), ("random", Self::Random)];
-}
-impl Named for Schedule {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("constant", Self::Constant), ("cosine", Self::Cosine)];
-}
-impl Named for Start {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("carried", Self::Carried), ("warm", Self::Warm), ("fresh", Self::Fresh)];
-}
-impl Named for Scoring {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("every", Self::Every), ("last", Self::Last), ("none", Self::None)];
-}
-serde_by_name!(Profile, Inner, Split, Validation, Schedule, Scoring, Start);
 
 /// The shape of the flow, whatever the problem's dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -236,98 +143,6 @@ impl Config {
         }
     }
 
-    fn paper(method: Method) -> Self {
-        Self {
-            profile: Profile::Paper,
-            rounds: 20,
-            simulations: 1000,
-            width: 1.0,
-            seed: 1,
-            samples: 10_000,
-            scores: Scoring::Every,
-            estimator: Settings::paper(method),
-            flow: Architecture { layers: 8, blocks: 2, units: 50, bins: 10, bound: 20.0 },
-            coordinates: CoordinateConfig {
-                space: Space::Bounded,
-                whiten: false,
-                x: Scale::None,
-                bend: None,
-                tolerance: 0.0,
-            },
-            train: TrainConfig {
-                batch: 100,
-                rate: 1e-4,
-                schedule: Schedule::Constant,
-                steps: None,
-                epochs: 10_000,
-                patience: 20,
-                validation_share: 0.05,
-                split: Split::Newest,
-                validation: Validation::Random,
-                restore_best: false,
-                start: Start::Carried,
-                inner: Inner::Pool,
-                decay: 1e-4,
-                decay_coupled: true,
-                clip: None,
-            },
-        }
-    }
-
-    fn best(method: Method) -> Self {
-        let paper = Self::paper(method);
-        let estimator = Self::best_estimator(method);
-        Self {
-            profile: Profile::Default,
-            rounds: 10,
-            width: 1.25,
-            estimator,
-            flow: Architecture { layers: 6, blocks: 2, units: 32, bins: 10, bound: 5.0 },
-            coordinates: CoordinateConfig {
-                space: Space::Unbounded,
-                whiten: true,
-                x: Scale::Newest,
-                bend: Some(3.0),
-                tolerance: 0.5,
-            },
-            train: TrainConfig {
-                batch: 50,
-                rate: 1e-3,
-                schedule: Schedule::Cosine,
-                steps: Some(STEPS),
-                epochs: 1000,
-                patience: 50,
-                validation_share: 0.1,
-                split: Split::Fixed,
-                validation: Validation::Fixed,
-                restore_best: true,
-                start: Start::Warm,
-                decay_coupled: false,
-                clip: Some(5.0),
-                ..paper.train
-            },
-            ..paper
-        }
-    }
-
-    /// About 16 inner samples of a query at the base, whatever the method; the outer θ among them, where the method
-    /// allows it: the loss is then bounded.
-    fn best_estimator(method: Method) -> Settings {
-        let paper = Settings::paper(method);
-        let levels = matches!(method, Method::Grr | Method::Tgrr);
-        let apart = matches!(method, Method::Likelihood | Method::Nested);
-        Settings {
-            atoms: if method == Method::Nested { 32 } else { 20 },
-            m0: if levels { 4 } else { 16 },
-            top: if method == Method::Tru { Some(2) } else { paper.top },
-            coupling: if apart { Coupling::Excluded } else { Coupling::Inclusive },
-            tails: if levels { Tails::Scaled { kappa: 0.5 } } else { Tails::Paper },
-            blocks: Blocks::Reused,
-            levels: Levels::Systematic,
-            ..paper
-        }
-    }
-
     /// Refuses settings outside their range.
     pub fn check(&self) -> Result<()> {
         let train = &self.train;
@@ -336,12 +151,24 @@ impl Config {
             false => Err(Error::setting(name, value, format!("between 1 and {most}"))),
         };
         whole("rounds", self.rounds.into(), 10_000)?;
-        whole("simulations", self.simulations as u64, 100_000_000)?;
+        if !(10..=100_000_000).contains(&self.simulations) {
+            let why = "between 10 and 100000000";
+            return Err(Error::setting("simulations", self.simulations, why));
+        }
         whole("samples", self.samples as u64, 10_000_000)?;
         whole("train.batch", train.batch as u64, 1_000_000)?;
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
         whole("train.patience", train.patience.into(), 1_000_000)?;
         train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
+        if train.inner == Inner::Batch && train.batch < 8 {
+            let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
+            return Err(Error::setting("train.batch", train.batch, why));
+        }
+        if train.start == Start::Carried && self.coordinates.x == Scale::Newest {
+            let why = "warm or fresh where summaries are scaled by the newest round (coordinates.x=newest): an optimiser \
+                       that is carried over would meet another scale";
+            return Err(Error::setting("train.start", "carried", why));
+        }
         if !(self.width >= 0.1 && self.width <= 10.0) {
             return Err(Error::setting("width", self.width, "between 0.1 and 10"));
         }
@@ -411,66 +238,6 @@ impl Config {
         SETTINGS.iter().map(|(key, about)| (*key, text(key), *about)).collect()
     }
 }
-
-/// Steps of a round in the default profile.
-const STEPS: u64 = 3000;
-
-/// What every setting is.
-const SETTINGS: &[(&str, &str)] = &[
-    ("profile", "where the settings started from: default or paper"),
-    ("rounds", "rounds of simulating and training"),
-    ("simulations", "simulations of a round"),
-    ("width", "how much wider than the posterior so far later rounds propose parameters"),
-    ("seed", "seed of all random numbers"),
-    ("samples", "posterior samples that the run ends with"),
-    ("scores", "rounds whose posterior is scored where the truth is known: every, last or none"),
-    (
-        "estimator.method",
-        "loss of rounds 2 and later: likelihood (npe), atomic, nested, ru, tru, rr, grr, tgrr",
-    ),
-    ("estimator.atoms", "inner samples of nested; atoms of atomic, the true one among them"),
-    ("estimator.m0", "inner samples of level 0; level l has m0 * 2^l"),
-    ("estimator.base", "lowest level"),
-    ("estimator.top", "highest level; none: as high as the pool allows"),
-    ("estimator.alpha", "how fast the probability of a level falls: a number, or paper"),
-    (
-        "estimator.tails",
-        "law of the level: paper, \"scaled K\", or P(L >= j) for each level above the base",
-    ),
-    ("estimator.coupling", "the outer theta among the inner samples: excluded, inclusive, planted"),
-    ("estimator.difference", "how levels are compared: antithetic or naive"),
-    ("estimator.blocks", "inner samples of the levels of a query: fresh or reused"),
-    ("estimator.levels", "levels of a batch: independent or systematic"),
-    ("estimator.replacement", "inner samples drawn without or with replacement"),
-    ("flow.layers", "spline coupling layers"),
-    ("flow.blocks", "residual blocks of a conditioner"),
-    ("flow.units", "units of a conditioner"),
-    ("flow.bins", "bins of a spline"),
-    ("flow.bound", "the splines act on [-bound, bound]"),
-    ("coordinates.space", "parameters unbounded (no leakage), or bounded (rejection)"),
-    ("coordinates.whiten", "whether parameters are centred and whitened by the first round"),
-    ("coordinates.x", "summaries scaled by: none, first or newest round"),
-    ("coordinates.bend", "units beyond which summaries grow logarithmically; none: never"),
-    (
-        "coordinates.tolerance",
-        "the scaling of summaries is renewed when it moved by more than this",
-    ),
-    ("train.batch", "outer samples of a step"),
-    ("train.rate", "learning rate at the start of a round"),
-    ("train.schedule", "learning rate over a round: constant or cosine"),
-    ("train.steps", "steps of a round, in whole epochs; none: until it stops by itself"),
-    ("train.epochs", "epochs of a round, at most"),
-    ("train.patience", "epochs without a better validation loss after which a round stops"),
-    ("train.validation_share", "share of rows held out for validation"),
-    ("train.split", "rows held out: fixed for life, newest round, or pooled anew"),
-    ("train.validation", "validation loss: fixed random numbers, or random each time"),
-    ("train.restore_best", "whether a round ends with its best weights, or its last"),
-    ("train.start", "what later rounds start from: carried (optimiser too), warm or fresh weights"),
-    ("train.inner", "where inner samples come from: pool or batch"),
-    ("train.decay", "weight decay"),
-    ("train.decay_coupled", "whether the decay is part of the gradient (Adam) or not (AdamW)"),
-    ("train.clip", "largest norm of a gradient; none: any"),
-];
 
 #[cfg(test)]
 mod tests {

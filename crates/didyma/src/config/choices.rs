@@ -1,0 +1,101 @@
+//! The choices of a run that have names.
+
+use crate::estimator::{Named, serde_by_name};
+
+/// A set of choices for everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// The best posterior per simulation and per second that we know of: see `docs/choices.md`.
+    Default,
+    /// The paper's protocol as printed.
+    Paper,
+}
+
+/// Where the inner samples of a step come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// All training rows.
+    Pool,
+    /// The rows of the batch.
+    Batch,
+}
+
+/// Which rows are held out for validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// The same share of every round, for the whole run: no row is ever on both sides.
+    Fixed,
+    /// A share of the newest round, anew each round: the paper as printed.
+    Newest,
+    /// As many rows, anew each round from all rounds: the authors' code.
+    Pooled,
+}
+
+/// How the validation loss is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// By the atomic loss with atoms fixed for the round: the same random numbers for every epoch.
+    Fixed,
+    /// By the training estimator with fresh levels and inner samples each time: the paper's way.
+    Random,
+}
+
+/// How the learning rate goes over the epochs of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// It stays.
+    Constant,
+    /// It falls to 0 along half a cosine over the epochs of the round.
+    Cosine,
+}
+
+/// Which rounds are compared with what is known of the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scoring {
+    /// Every one.
+    Every,
+    /// The last.
+    Last,
+    /// None.
+    None,
+}
+
+/// What later rounds start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The weights and the optimiser of the round before.
+    Carried,
+    /// The weights of the round before, with a new optimiser; a change of x's scale is folded into them.
+    Warm,
+    /// New weights.
+    Fresh,
+}
+
+impl Named for Profile {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("default", Self::Default), ("paper", Self::Paper)];
+}
+impl Named for Inner {
+    const ALL: &'static [(&'static str, Self)] = &[("pool", Self::Pool), ("batch", Self::Batch)];
+}
+impl Named for Split {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("fixed", Self::Fixed), ("newest", Self::Newest), ("pooled", Self::Pooled)];
+}
+impl Named for Validation {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("fixed", Self::Fixed), ("random", Self::Random)];
+}
+impl Named for Schedule {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("constant", Self::Constant), ("cosine", Self::Cosine)];
+}
+impl Named for Start {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("carried", Self::Carried), ("warm", Self::Warm), ("fresh", Self::Fresh)];
+}
+impl Named for Scoring {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("every", Self::Every), ("last", Self::Last), ("none", Self::None)];
+}
+serde_by_name!(Profile, Inner, Split, Validation, Schedule, Scoring, Start);

@@ -1,0 +1,104 @@
+//! The two profiles: the paper's protocol, and what we found to work best (`docs/choices.md`).
+
+use super::{
+    Architecture, Config, Inner, Profile, Schedule, Scoring, Split, Start, TrainConfig, Validation,
+};
+use crate::coordinates::{CoordinateConfig, Scale, Space};
+use crate::estimator::{Blocks, Coupling, Levels, Method, Settings, Tails};
+
+/// Steps of a round in the default profile.
+const STEPS: u64 = 3000;
+
+impl Config {
+    pub(super) fn paper(method: Method) -> Self {
+        Self {
+            profile: Profile::Paper,
+            rounds: 20,
+            simulations: 1000,
+            width: 1.0,
+            seed: 1,
+            samples: 10_000,
+            scores: Scoring::Every,
+            estimator: Settings::paper(method),
+            flow: Architecture { layers: 8, blocks: 2, units: 50, bins: 10, bound: 20.0 },
+            coordinates: CoordinateConfig {
+                space: Space::Bounded,
+                whiten: false,
+                x: Scale::None,
+                bend: None,
+                tolerance: 0.0,
+            },
+            train: TrainConfig {
+                batch: 100,
+                rate: 1e-4,
+                schedule: Schedule::Constant,
+                steps: None,
+                epochs: 10_000,
+                patience: 20,
+                validation_share: 0.05,
+                split: Split::Newest,
+                validation: Validation::Random,
+                restore_best: false,
+                start: Start::Carried,
+                inner: Inner::Pool,
+                decay: 1e-4,
+                decay_coupled: true,
+                clip: None,
+            },
+        }
+    }
+
+    pub(super) fn best(method: Method) -> Self {
+        let paper = Self::paper(method);
+        let estimator = Self::best_estimator(method);
+        Self {
+            profile: Profile::Default,
+            rounds: 10,
+            width: 1.25,
+            estimator,
+            flow: Architecture { layers: 6, blocks: 2, units: 32, bins: 10, bound: 5.0 },
+            coordinates: CoordinateConfig {
+                space: Space::Unbounded,
+                whiten: true,
+                x: Scale::Newest,
+                bend: Some(3.0),
+                tolerance: 0.5,
+            },
+            train: TrainConfig {
+                batch: 50,
+                rate: 1e-3,
+                schedule: Schedule::Cosine,
+                steps: Some(STEPS),
+                epochs: 1000,
+                patience: 50,
+                validation_share: 0.1,
+                split: Split::Fixed,
+                validation: Validation::Fixed,
+                restore_best: true,
+                start: Start::Warm,
+                decay_coupled: false,
+                clip: Some(5.0),
+                ..paper.train
+            },
+            ..paper
+        }
+    }
+
+    /// About 16 inner samples of a query at the base, whatever the method; the outer θ among them, where the method
+    /// allows it: the loss is then bounded.
+    fn best_estimator(method: Method) -> Settings {
+        let paper = Settings::paper(method);
+        let levels = matches!(method, Method::Grr | Method::Tgrr);
+        let apart = matches!(method, Method::Likelihood | Method::Nested);
+        Settings {
+            atoms: if method == Method::Nested { 32 } else { 20 },
+            m0: if levels { 4 } else { 16 },
+            top: if method == Method::Tru { Some(2) } else { paper.top },
+            coupling: if apart { Coupling::Excluded } else { Coupling::Inclusive },
+            tails: if levels { Tails::Scaled { kappa: 0.5 } } else { Tails::Paper },
+            blocks: Blocks::Reused,
+            levels: Levels::Systematic,
+            ..paper
+        }
+    }
+}
