@@ -52,7 +52,8 @@ fn costs(found: &Value) -> Vec<f64> {
 #[test]
 fn a_run_is_measured_with_its_own_settings() {
     let folder = Folder::new("run-levels");
-    let (dir, plot) = (folder.run("tiny", "200", &[]), folder.file("levels.svg"));
+    let (dir, plot) =
+        (folder.run("tiny", "200", &["--set", "estimator.m0=8"]), folder.file("levels.svg"));
     let found = levels(&[&dir, "--plot", &plot]);
     let settings = ["method", "coupling", "difference", "task", "run_method"];
     let settings = settings.map(|key| found[key].as_str().expect("a name"));
@@ -116,10 +117,10 @@ fn what_is_no_run_with_levels_is_refused() {
     refused(&["levels"], &["required", "--toy", "DIR"]);
     refused(&["levels", &empty, "--toy", "mild"], &["cannot be used with", "--toy"]);
 
-    let small = folder.run("small", "16", &[]);
+    let small = folder.run("small", "16", &["--set", "estimator.m0=8"]);
     refused(&["levels", &small], &["32 successful simulations", "= 65", "--m0"]);
     assert_eq!(costs(&levels(&[&small, "--m0", "2"])).len(), 4);
-    let dir = folder.run("tiny", "200", &[]);
+    let dir = folder.run("tiny", "200", &["--set", "estimator.m0=8"]);
     for (args, parts) in [
         (&["--levels", "6"][..], &["level 6", "512", "399", "lower m0"][..]),
         (&["--levels", "2"], &["levels is 2", "between 3"]),

@@ -175,7 +175,11 @@ const BAD: &[(&[&str], &[&str])] = &[
     (&["--rounds", "-1"], &["--rounds"]),
     (&["--rounds", "many"], &["--rounds", "many"]),
     (&["--simulations", "0"], &["simulations is 0"]),
-    (&["--simulations", "2"], &["train.validation_share is", "share of the simulations"]),
+    (&["--simulations", "2"], &["simulations is 2", "between 10"]),
+    (
+        &["--simulations", "10", "--set", "train.validation_share=0.05"],
+        &["train.validation_share is"],
+    ),
     (&["--method", "best"], &["best", "tgrr"]),
     (&["--profile", "best"], &["best", "paper"]),
     (&["--seed", "-1"], &["--seed"]),
