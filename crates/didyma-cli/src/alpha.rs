@@ -34,7 +34,7 @@ const LISTED: u32 = 4;
 pub fn alpha(args: &AlphaArgs) -> anyhow::Result<AlphaReport> {
     let (settings, remark) = args.settings();
     if let Some(remark) = remark {
-        eprintln!("note: {remark}");
+        crate::tell(&format!("note: {remark}"));
     }
     let model = Model { rate: args.r2, base_variance: args.base_variance };
     let advice = advise(&settings, model)?;

@@ -3,6 +3,7 @@
 use crate::args::{InferArgs, ResumeArgs};
 use crate::live::{Live, stop_on_interrupt};
 use crate::results::Shown;
+use crate::tell;
 use anyhow::Context;
 use didyma::Error;
 use didyma::judge::TaskJudge;
@@ -62,7 +63,8 @@ fn carry_on(
     let summary = recorder.export(found.posterior.as_ref(), threads);
     let summary = summary.map_err(|error| with_remedy(error, &dir))?;
     if !found.finished {
-        eprintln!("stopped; everything so far is saved. To go on: didyma resume {}", dir.display());
+        let dir = dir.display();
+        tell(&format!("stopped; everything so far is saved. To go on: didyma resume \"{dir}\""));
     }
     let shown = Shown::new(&dir, summary, found.posterior.as_ref(), threads)?;
     Ok(shown.without_rounds())

@@ -1,5 +1,6 @@
 //! What is seen of a run while it goes on: a bar on a terminal, plain lines elsewhere.
 
+use crate::tell;
 use didyma::estimator::Named;
 use didyma::observe::{Event, Observer};
 use didyma::rounds::RoundReport;
@@ -23,7 +24,7 @@ pub fn stop_on_interrupt() -> anyhow::Result<Stop> {
         if heard.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nstopping at the next safe point (again to stop at once)");
+        tell("\nstopping at the next safe point (again to stop at once)");
     })?;
     Ok(stop)
 }
@@ -47,13 +48,13 @@ impl Live {
     pub fn new(manifest: &Manifest, dir: &Path, stop: Stop) -> Self {
         let config = &manifest.config;
         let (rounds, simulations) = (config.rounds, config.simulations);
-        eprintln!(
+        tell(&format!(
             "{} by {}: {rounds} rounds of {simulations} simulations, seed {}, in {}",
             manifest.task,
             config.method_name(),
             config.seed,
             dir.display()
-        );
+        ));
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             let style = ProgressStyle::with_template("{spinner} {msg}").expect("it is valid");
@@ -77,7 +78,7 @@ impl Live {
             Some(bar) => bar.set_message(text),
             None if self.told.elapsed() >= BETWEEN_LINES => {
                 self.told = Instant::now();
-                eprintln!("{text}");
+                tell(&text);
             }
             None => {}
         }
@@ -86,7 +87,7 @@ impl Live {
     fn lasting(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => tell(text),
         }
     }
 

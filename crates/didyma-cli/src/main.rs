@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", sentence(&error));
+            tell(&format!("error: {}", sentence(&error)));
             ExitCode::from(2)
         }
     }
@@ -112,6 +112,11 @@ fn check_kernels() -> anyhow::Result<()> {
 /// Prints a result as text or as one JSON object.
 fn show(report: &(impl std::fmt::Display + serde::Serialize), json: bool) -> anyhow::Result<()> {
     print(&if json { serde_json::to_string(report)? } else { report.to_string() })
+}
+
+/// Prints a line on stderr; whether anybody reads it is no reason to stop.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Prints a line; a reader that has gone away (`| head`) is no error.

@@ -134,11 +134,11 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
         data.extend_from_slice(x);
     }
     if let (None, Some(first)) = (&args.out, failures.first()) {
-        eprintln!(
+        crate::tell(&format!(
             "note: {} simulations failed, the first because {}",
             failures.len(),
             first.reason
-        );
+        ));
     }
     let names = task.prior.names().chain(task.summaries.iter().copied()).map(str::to_owned);
     write(Table { names: names.collect(), columns, data }, args.out.as_deref())?;

@@ -2,8 +2,8 @@
 
 use crate::args::{EvaluateArgs, LogDensityArgs, SampleArgs, ShowArgs};
 use crate::live::round_line;
-use crate::print;
 use crate::problems::{check_out, write};
+use crate::{print, tell};
 use anyhow::{Context, bail};
 use didyma::judge::TaskJudge;
 use didyma::posterior::{Posterior, SampleStreams};
@@ -157,7 +157,7 @@ pub fn sample(args: &SampleArgs) -> anyhow::Result<()> {
     let posterior = posterior(&run)?;
     let x = match &args.observation {
         Some(path) => {
-            let x = observation(path, posterior.observation().len())?;
+            let x = observation(path, &task_of(&run)?)?;
             warn_if_far(&run, &x)?;
             x
         }
@@ -175,18 +175,38 @@ pub fn sample(args: &SampleArgs) -> anyhow::Result<()> {
     }
 }
 
-/// One row of summaries.
-fn observation(path: &Path, expected: usize) -> anyhow::Result<Vec<f64>> {
+/// The columns of these names in a file, or all of them in order if it has no header.
+fn columns(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<Vec<f32>> {
     let table = Table::read(path, false)?;
-    if table.rows() != 1 || table.columns != expected {
-        bail!(
-            "--observation: {} has {} rows of {} numbers, but one row of {expected} summaries is needed",
+    match table.names.is_empty() {
+        true if table.columns == names.len() => Ok(table.data),
+        true => bail!(
+            "{option}: {} has {} numbers on a line, but {} are needed: {}",
             path.display(),
-            table.rows(),
-            table.columns
-        );
+            table.columns,
+            names.len(),
+            names.join(", ")
+        ),
+        false => table.select(names).with_context(|| {
+            format!("{option}: {} needs the columns {}", path.display(), names.join(", "))
+        }),
     }
-    Ok(table.data.iter().map(|&x| f64::from(x)).collect())
+}
+
+/// One row of the task's summaries.
+fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
+    let x = columns("--observation", path, &task.summaries)?;
+    let rows = x.len() / task.summaries.len();
+    if rows != 1 {
+        bail!("--observation: {} has {rows} rows, but one is needed", path.display());
+    }
+    Ok(x.iter().map(|&x| f64::from(x)).collect())
+}
+
+/// The task that a run is of.
+fn task_of(run: &RunDir) -> anyhow::Result<Task> {
+    let name = Manifest::of(run)?.task;
+    Task::named(&name).with_context(|| format!("this version lacks the task {name}"))
 }
 
 /// q is trained where simulations fell, which in later rounds is near x_o.
@@ -202,14 +222,14 @@ fn warn_if_far(run: &RunDir, x: &[f64]) -> anyhow::Result<()> {
     }
     let outside = x.iter().zip(&range).position(|(x, (low, high))| x < low || x > high);
     if let Some(column) = outside {
-        eprintln!(
+        tell(&format!(
             "warning: summary {} of this observation is {}, outside of all simulations of the last round ({} to {}): the \
              flow was hardly trained there; infer anew for this observation",
             column + 1,
             x[column],
             range[column].0,
             range[column].1
-        );
+        ));
     }
     Ok(())
 }
@@ -228,20 +248,13 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
     let run = RunDir::read(&args.dir)?;
     let manifest = Manifest::of(&run)?;
     let posterior = posterior(&run)?;
-    let task = Task::named(&manifest.task)
-        .with_context(|| format!("this version lacks the task {}", manifest.task))?;
+    let task = task_of(&run)?;
     let threads = args.run.threads();
     let mut judge = TaskJudge::new(&task, Streams::new(args.run.seed), threads)?;
     let mut reference = "the task's own".to_owned();
     if let Some(path) = &args.reference {
         let names: Vec<&str> = task.prior.names().collect();
-        let table = Table::read(path, false)?;
-        let rows = match table.names.is_empty() && table.columns == names.len() {
-            true => table.data,
-            false => table.select(&names).with_context(|| {
-                format!("--reference: {} needs the columns {}", path.display(), names.join(", "))
-            })?,
-        };
+        let rows = columns("--reference", path, &names)?;
         Rows::new("reference", &rows, names.len())?.expect_rows_from(20, "to tell anything")?;
         judge = judge.with_reference(rows);
         reference = path.display().to_string();
@@ -275,13 +288,7 @@ pub fn log_density(args: &LogDensityArgs) -> anyhow::Result<()> {
     check_out(args.out.as_deref())?;
     let posterior = posterior(&RunDir::read(&args.dir)?)?;
     let mut names: Vec<&str> = posterior.prior().names().collect();
-    let table = Table::read(&args.theta, false)?;
-    let theta = match table.names.is_empty() && table.columns == names.len() {
-        true => table.data,
-        false => table.select(&names).with_context(|| {
-            format!("--theta: {} needs the columns {}", args.theta.display(), names.join(", "))
-        })?,
-    };
+    let theta = columns("--theta", &args.theta, &names)?;
     let rows = Rows::new("theta", &theta, names.len())?;
     let found = posterior.log_density(rows, args.threads())?;
     let inside = |row: &[f32]| {
@@ -290,7 +297,7 @@ pub fn log_density(args: &LogDensityArgs) -> anyhow::Result<()> {
     };
     let outside = rows.iter().filter(|row| !inside(row)).count();
     if outside > 0 {
-        eprintln!("note: {outside} rows lie outside the prior; their log-density is -inf");
+        tell(&format!("note: {outside} rows lie outside the prior; their log-density is -inf"));
     }
     let data = rows.iter().zip(&found).flat_map(|(row, l)| row.iter().copied().chain([*l as f32]));
     let data = data.collect();

@@ -205,8 +205,9 @@ fn signals_stop_a_run_cleanly() {
         assert!(sent.is_ok_and(|status| status.success()));
         let output = child.wait_with_output().expect("it is ours");
         let told = text(&output.stderr);
-        let how = format!("To go on: didyma resume {dir}");
+        let how = format!("To go on: didyma resume \"{dir}\"");
         assert!(told.contains("stopping at the next safe point") && told.contains(&how), "{told}");
+        assert_eq!(output.status.code(), Some(130));
         let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
         assert_eq!(found["finished"], false, "{found}");
         // What is told of the run agrees with what another process sees.

@@ -85,10 +85,16 @@ fn other_observations_are_checked() {
     let long = folder.write("long.csv", "1,2,3\n");
     let many = folder.write("many.csv", "1,2\n3,4\n");
     let nan = folder.write("nan.csv", "1,NaN\n");
+    let other = folder.write("other.csv", "a,b\n0.0,0.1\n");
+    // Columns go by their names, wherever they stand.
+    let named = folder.write("named.csv", "theta1,x2,x1\n9,0.1,0.0\n");
+    let by_place = done(&["sample", run(), "-n", "50", "--observation", &near]);
+    assert_eq!(done(&["sample", run(), "-n", "50", "--observation", &named]), by_place);
     let missing = folder.file("missing.csv");
     for (file, parts) in [
-        (&long, &["long.csv", "1 rows of 3 numbers", "one row of 2"][..]),
-        (&many, &["many.csv", "2 rows of 2 numbers"]),
+        (&long, &["long.csv", "3 numbers on a line", "2 are needed: x1, x2"][..]),
+        (&many, &["many.csv", "has 2 rows, but one is needed"]),
+        (&other, &["other.csv", "needs the columns x1, x2"]),
         (&nan, &["nan.csv", "line 1", "not finite"]),
         (&missing, &["missing.csv", "could not read"]),
     ] {

@@ -211,3 +211,19 @@ fn without_a_name_a_run_takes_the_next_free_directory() {
     let output = didyma(&["infer"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A terminal that went away is no reason to stop: what is told goes nowhere, and the run goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_needs_to_read_the_progress() {
+    let folder = Folder::new("unread");
+    let dir = folder.file("run");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_didyma"))
+        .args(tiny("two-moons", &dir, &[]))
+        .stderr(full)
+        .stdout(std::process::Stdio::null())
+        .status()
+        .expect("it can be run");
+    assert!(status.success(), "{status}");
+}

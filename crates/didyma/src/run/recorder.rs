@@ -83,7 +83,8 @@ impl Summary {
     /// Sums the rounds up.
     pub fn new(manifest: &Manifest, rounds: Vec<RoundReport>) -> Self {
         let Manifest { task, config } = manifest.clone();
-        let seconds = |of: fn(&RoundReport) -> f64| rounds.iter().map(of).sum::<f64>();
+        let seconds =
+            |of: fn(&RoundReport) -> f64| rounds.iter().map(of).fold(0.0, |sum, s| sum + s);
         let train = seconds(|r| r.seconds_train);
         let pairs: u64 = rounds.iter().map(|round| round.pairs).sum();
         Self {
