@@ -1,43 +1,20 @@
 //! `didyma levels DIR`: the levels of a run's flow.
 
-use super::{didyma, json, number, refused, text};
+use super::{Folder, didyma, done, json, number, refused, text};
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
 use didyma::rounds::SimulatedRow;
 use didyma::run::{Manifest, RunDir};
 use serde_json::Value;
-use std::path::PathBuf;
 
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("didyma-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a plain path").to_owned()
-    }
-
-    /// A tiny run of Two Moons, with this many simulations in each of two rounds.
-    fn run(&self, name: &str, simulations: &str, options: &[&str]) -> String {
-        let dir = self.file(name);
-        let size = ["infer", "two-moons", "--rounds", "2", "--simulations", simulations];
-        let set = ["train.steps=40", "flow.layers=2", "flow.units=8"];
-        let set: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).collect();
-        let output = didyma(&[&size, &*set, options, &["--out", &dir]].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        dir
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A tiny run of Two Moons, with this many simulations in each of two rounds.
+fn run(folder: &Folder, name: &str, simulations: &str, options: &[&str]) -> String {
+    let dir = folder.file(name);
+    let size = ["infer", "two-moons", "--rounds", "2", "--simulations", simulations];
+    let set = ["train.steps=40", "flow.layers=2", "flow.units=8"];
+    let set: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).collect();
+    done(&[&size, &*set, options, &["--out", &dir]].concat());
+    dir
 }
 
 fn levels(args: &[&str]) -> Value {
@@ -53,7 +30,7 @@ fn costs(found: &Value) -> Vec<f64> {
 fn a_run_is_measured_with_its_own_settings() {
     let folder = Folder::new("run-levels");
     let (dir, plot) =
-        (folder.run("tiny", "200", &["--set", "estimator.m0=8"]), folder.file("levels.svg"));
+        (run(&folder, "tiny", "200", &["--set", "estimator.m0=8"]), folder.file("levels.svg"));
     let found = levels(&[&dir, "--plot", &plot]);
     let settings = ["method", "coupling", "difference", "task", "run_method"];
     let settings = settings.map(|key| found[key].as_str().expect("a name"));
@@ -93,7 +70,7 @@ fn a_method_without_levels_is_measured_as_tgrr() {
     for (name, options, coupling) in
         [("npe", &["--method", "npe"][..], "excluded"), ("atomic", &planted, "planted")]
     {
-        let dir = folder.run(name, "200", options);
+        let dir = run(&folder, name, "200", options);
         let found = levels(&[&dir]);
         assert_eq!((&found["method"], &found["run_method"]), (&"tgrr".into(), &name.into()));
         assert_eq!(found["coupling"], coupling);
@@ -117,10 +94,10 @@ fn what_is_no_run_with_levels_is_refused() {
     refused(&["levels"], &["required", "--toy", "DIR"]);
     refused(&["levels", &empty, "--toy", "mild"], &["cannot be used with", "--toy"]);
 
-    let small = folder.run("small", "16", &["--set", "estimator.m0=8"]);
+    let small = run(&folder, "small", "16", &["--set", "estimator.m0=8"]);
     refused(&["levels", &small], &["32 successful simulations", "= 65", "--m0"]);
     assert_eq!(costs(&levels(&[&small, "--m0", "2"])).len(), 4);
-    let dir = folder.run("tiny", "200", &["--set", "estimator.m0=8"]);
+    let dir = run(&folder, "tiny", "200", &["--set", "estimator.m0=8"]);
     for (args, parts) in [
         (&["--levels", "6"][..], &["level 6", "512", "399", "lower m0"][..]),
         (&["--levels", "2"], &["levels is 2", "between 3"]),

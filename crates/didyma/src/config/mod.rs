@@ -189,35 +189,31 @@ impl Config {
 
     /// Changes one setting by its name, as `train.batch`.
     pub fn set(&mut self, key: &str, text: &str) -> Result<()> {
-        let unknown = || Error::UnknownSetting { key: key.to_owned() };
         if key == "profile" {
             let why = "chosen by --profile, since it sets everything else";
             return Err(Error::setting("profile", text, why));
         }
         if !SETTINGS.iter().any(|(known, _)| *known == key) {
-            return Err(unknown());
+            return Err(Error::UnknownSetting { key: key.to_owned() });
         }
-        let mut all = self.to_json();
-        let place = all.pointer_mut(&format!("/{}", key.replace('.', "/"))).ok_or_else(unknown)?;
-        let refused = |problem: serde_json::Error| {
-            let (key, value) = (key.to_owned(), text.to_owned());
-            // serde_json ends with a place in a text that the user never saw.
-            Error::BadSetting { key, value, problem: problem.to_string() }
+        let with = |value: Value| {
+            let mut all = self.to_json();
+            *all.pointer_mut(&pointer(key)).expect("every listed setting is there") = value;
+            serde_json::from_value::<Self>(all)
         };
-        let text_value = Value::String(text.to_owned());
-        let value = if text == "none" && !matches!(place, Value::String(_)) {
-            Value::Null
-        } else {
-            serde_json::from_str(text).unwrap_or_else(|_| text_value.clone())
+        let word = Value::String(text.to_owned());
+        let takes_words = self.to_json().pointer(&pointer(key)).is_some_and(Value::is_string);
+        let value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(_) if text == "none" && !takes_words => Value::Null,
+            Err(_) => word.clone(),
         };
-        *place = value;
-        let read = serde_json::from_value(all.clone());
-        *self = read.or_else(|problem| {
-            // A number may be the text of a setting that takes words.
-            *all.pointer_mut(&format!("/{}", key.replace('.', "/"))).expect("found above") =
-                text_value;
-            serde_json::from_value(all).map_err(|_| refused(problem))
-        })?;
+        // A number may be the text of a setting that takes words.
+        *self =
+            with(value).or_else(|problem| with(word).map_err(|_| problem)).map_err(|problem| {
+                let (key, value) = (key.to_owned(), text.to_owned());
+                Error::BadSetting { key, value, problem: problem.to_string() }
+            })?;
         Ok(())
     }
 
@@ -229,7 +225,7 @@ impl Config {
     /// All settings by name, in order, with what they are.
     pub fn list(&self) -> Vec<(&'static str, String, &'static str)> {
         let all = self.to_json();
-        let text = |key: &str| match all.pointer(&format!("/{}", key.replace('.', "/"))) {
+        let text = |key: &str| match all.pointer(&pointer(key)) {
             Some(Value::Null) => "none".to_owned(),
             Some(Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
@@ -237,6 +233,11 @@ impl Config {
         };
         SETTINGS.iter().map(|(key, about)| (*key, text(key), *about)).collect()
     }
+}
+
+/// Where a setting is in the JSON of all.
+fn pointer(key: &str) -> String {
+    format!("/{}", key.replace('.', "/"))
 }
 
 #[cfg(test)]
