@@ -139,4 +139,25 @@ mod tests {
             }
         }
     }
+
+    /// The moments of a weight whose gradient has vanished reach 0 without passing through subnormal numbers.
+    #[test]
+    fn moments_settle_at_zero() {
+        for kernels in Kernels::<f32>::available() {
+            let (mut w, mut m, mut v) = ([1.0f32], [0.0f32], [0.0f32]);
+            for t in 1..=80_000 {
+                let g = if t == 1 { 1e-3 } else { 0.0 };
+                let step = AdamConfig::default().numbers(t, 1e-3, f64::from(g));
+                (kernels.adam)(AdamJob {
+                    weights: &mut w,
+                    gradient: &[g],
+                    m: &mut m,
+                    v: &mut v,
+                    step,
+                });
+                assert!(!m[0].is_subnormal() && !v[0].is_subnormal(), "{} {t}", kernels.name);
+            }
+            assert_eq!((m[0], v[0]), (0.0, 0.0), "{}", kernels.name);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod spline;
 
+use super::jobs::{LEAST_M, LEAST_V};
 use super::*;
 
 pub(super) const fn table<F: Real>() -> Kernels<F> {
@@ -126,15 +127,19 @@ fn sigmoid<F: Real>(panel: &mut [F], rows: usize) {
     }
 }
 
+fn settled<F: Real>(value: F, least: f64) -> F {
+    if value.abs() < F::of(least) { F::zero() } else { value }
+}
+
 fn adam<F: Real>(job: AdamJob<'_, F>) {
     let AdamJob { weights, gradient, m, v, step } = job;
     let ([beta1, rest1], [beta2, rest2]) = (step.beta1.map(F::of), step.beta2.map(F::of));
     let [scale, decay, shrink] = [step.gradient_scale, step.coupled_decay, step.shrink].map(F::of);
     let [rate, v_scale, epsilon] = [step.rate, step.v_scale, step.epsilon].map(F::of);
     for (((w, &g), m), v) in weights.iter_mut().zip(gradient).zip(m).zip(v) {
-        let g = g * scale + decay * *w;
-        *m = beta1 * *m + rest1 * g;
-        *v = beta2 * *v + rest2 * g * g;
+        let g = settled(g * scale + decay * *w, LEAST_M);
+        *m = settled(beta1 * *m + rest1 * g, LEAST_M);
+        *v = settled(beta2 * *v + rest2 * g * g, LEAST_V);
         *w = shrink * *w - rate * *m / ((*v * v_scale).sqrt() + epsilon);
     }
 }

@@ -1,6 +1,7 @@
 //! exp, log and what is built from them, and the optimiser's sweep.
 
 use super::Simd;
+use crate::kernel::jobs::{LEAST_M, LEAST_V};
 use crate::kernel::{AdamJob, PANEL, check_panel};
 
 /// ln 2 in two parts, the first short enough that n times it is exact.
@@ -85,10 +86,11 @@ pub(super) fn adam<S: Simd>(_: S, job: AdamJob<'_, f32>) {
     let ([beta1, rest1], [beta2, rest2]) = (step.beta1.map(single), step.beta2.map(single));
     let [scale, decay, shrink] = [step.gradient_scale, step.coupled_decay, step.shrink].map(single);
     let [rate, v_scale, epsilon] = [step.rate, step.v_scale, step.epsilon].map(single);
+    let settled = |value: f32, least: f64| if value.abs() < single(least) { 0.0 } else { value };
     for i in 0..n {
-        let g = gradient[i] * scale + decay * weights[i];
-        m[i] = beta1 * m[i] + rest1 * g;
-        v[i] = beta2 * v[i] + rest2 * g * g;
+        let g = settled(gradient[i] * scale + decay * weights[i], LEAST_M);
+        m[i] = settled(beta1 * m[i] + rest1 * g, LEAST_M);
+        v[i] = settled(beta2 * v[i] + rest2 * g * g, LEAST_V);
         weights[i] = shrink * weights[i] - rate * m[i] / ((v[i] * v_scale).sqrt() + epsilon);
     }
 }
