@@ -3,7 +3,7 @@
 use crate::args::{InferArgs, ResumeArgs};
 use crate::live::{Live, stop_on_interrupt};
 use crate::results::Shown;
-use crate::tell;
+use crate::{report, tell};
 use anyhow::Context;
 use didyma::Error;
 use didyma::judge::TaskJudge;
@@ -48,10 +48,10 @@ fn carry_on(
     let dir = run.path().to_owned();
     let config = &manifest.config;
     let stop = stop_on_interrupt()?;
+    let live = Live::new(manifest, &dir, stop);
     let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
     let model = Model { judge: Some(&judge), ..task.into() };
     let recorder = Recorder::new(run, progress.reports.clone())?;
-    let live = Live::new(manifest, &dir, stop);
     let mut observer = (recorder, live);
     let found = infer_posterior(&model, config, threads, progress, &mut observer);
     let (recorder, live) = observer;
@@ -65,6 +65,13 @@ fn carry_on(
     if !found.finished {
         let dir = dir.display();
         tell(&format!("stopped; everything so far is saved. To go on: didyma resume \"{dir}\""));
+    }
+    if found.finished {
+        // A run is not lost because a page about it cannot be written.
+        match report::of_run(&dir, threads) {
+            Ok(page) => tell(&format!("report: {}", page.display())),
+            Err(error) => tell(&format!("note: no report was written: {error:#}")),
+        }
     }
     let shown = Shown::new(&dir, summary, found.posterior.as_ref(), threads)?;
     Ok(shown.without_rounds())

@@ -110,7 +110,7 @@ impl Levels {
     /// Writes the picture, if one was asked for.
     pub fn plot(&self, args: &LevelsArgs) -> anyhow::Result<()> {
         let Some(path) = &args.plot else { return Ok(()) };
-        let svg = level_plot(&self.report, &self.title()).map_err(|error| anyhow!("{error}"))?;
+        let svg = level_plot(&self.report, &self.title());
         write_whole(path, svg.as_bytes()).with_context(|| {
             format!("could not write the plot {}: choose a folder that exists", path.display())
         })
@@ -192,10 +192,11 @@ impl fmt::Display for Levels {
         if *r2 > 0.0 {
             let from =
                 if base.level > 0 { format!(" --base {}", base.level) } else { String::new() };
-            let method = self.method;
+            let Self { method, m0, top, .. } = self;
+            let to = top.map_or(String::new(), |top| format!(" --top {top}"));
             write!(
                 f,
-                "\n  see: didyma alpha --method {method} --r2 {r2:.2}{from} --base-variance {unit:.3}"
+                "\n  see: didyma alpha --method {method} --r2 {r2:.2} --m0 {m0}{from}{to} --base-variance {unit:.3}"
             )?;
         }
         report.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))

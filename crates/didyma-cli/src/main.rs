@@ -14,6 +14,7 @@ mod live;
 mod metrics;
 mod problems;
 mod progress;
+mod report;
 mod results;
 mod settings;
 
@@ -69,6 +70,8 @@ fn answer(command: Command) -> anyhow::Result<()> {
         Command::Sample(args) => results::sample(&args),
         Command::Evaluate(args) => show(&results::evaluate(&args)?, args.json),
         Command::LogDensity(args) => results::log_density(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Plot(args) => report::plot(&args),
         Command::Settings(args) => show(&settings::settings(&args)?, args.json),
         Command::Tasks(args) => show(&problems::tasks(), args.json),
         Command::Simulate(args) => match problems::simulate(&args)? {

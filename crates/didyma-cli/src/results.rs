@@ -7,9 +7,10 @@ use crate::{print, tell};
 use anyhow::{Context, bail};
 use didyma::judge::TaskJudge;
 use didyma::posterior::{Posterior, SampleStreams};
+use didyma::report::{ParameterLine, parameter_lines};
 use didyma::rng::{Purpose, Streams};
 use didyma::rounds::{Judge, Scores};
-use didyma::run::{Manifest, RunDir, Summary, posterior, reports};
+use didyma::run::{Manifest, RunDir, SUMMARY, Summary, posterior, reports};
 use didyma::table::Table;
 use didyma::tasks::Task;
 use didyma::{Rows, parallel};
@@ -27,29 +28,25 @@ pub struct Shown {
     #[serde(flatten)]
     summary: Summary,
     parameters: Vec<ParameterLine>,
+    /// Those that are stored; a round that is under way has some too.
+    simulations: usize,
     /// Whether the rounds were shown already, as they went by.
     #[serde(skip)]
     rounds_told: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct ParameterLine {
-    name: String,
-    mean: f64,
-    sd: f64,
-    quantiles: [f64; 5],
-    truth: Option<f64>,
-    prior: String,
-}
-
-/// The quantiles shown.
-const QUANTILES: [f64; 5] = [0.025, 0.25, 0.5, 0.75, 0.975];
-
 pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
     let run = RunDir::read(&args.dir)?;
-    let summary = Summary::new(&Manifest::of(&run)?, reports(&run)?);
+    let mut summary = Summary::new(&Manifest::of(&run)?, reports(&run)?);
+    // What only the process that ran it knows.
+    let written = std::fs::read(run.file(SUMMARY)).ok();
+    let written = written.and_then(|bytes| serde_json::from_slice::<Summary>(&bytes).ok());
+    summary.peak_rss_mb = written.and_then(|written| written.peak_rss_mb);
+    summary.version = run.version().to_owned();
+    let simulations = run.simulations()?;
     let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(&run)?) };
-    Shown::new(&args.dir, summary, posterior.as_ref(), parallel::cores())
+    let shown = Shown::new(&args.dir, summary, posterior.as_ref(), parallel::cores())?;
+    Ok(Shown { simulations, ..shown })
 }
 
 impl Shown {
@@ -60,10 +57,11 @@ impl Shown {
         threads: usize,
     ) -> anyhow::Result<Self> {
         let parameters = match posterior {
-            Some(posterior) => parameter_lines(&summary, posterior, threads)?,
+            Some(posterior) => lines_of(&summary, posterior, threads)?,
             None => Vec::new(),
         };
-        Ok(Self { dir: dir.to_owned(), summary, parameters, rounds_told: false })
+        let simulations = summary.rounds.iter().map(|round| round.simulations).sum();
+        Ok(Self { dir: dir.to_owned(), summary, parameters, simulations, rounds_told: false })
     }
 
     /// The same without a line for each round.
@@ -77,43 +75,25 @@ impl Shown {
     }
 }
 
-fn parameter_lines(
+fn lines_of(
     summary: &Summary,
     posterior: &Posterior,
     threads: usize,
 ) -> anyhow::Result<Vec<ParameterLine>> {
-    let streams = Streams::new(summary.seed);
-    let from = SampleStreams::new(streams, Purpose::Posterior, 0);
+    let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
     let theta = posterior.sample(SHOWN, from, threads)?.theta;
-    let dim = posterior.prior().dim();
+    let (prior, dim) = (posterior.prior(), posterior.prior().dim());
+    let column = |i: usize| theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t)).collect();
+    let columns: Vec<Vec<f64>> = (0..dim).map(column).collect();
     let truth = Task::named(&summary.task).map(|task| task.truth);
-    let parameters = posterior.prior().parameters().iter().enumerate();
-    Ok(parameters
-        .map(|(i, parameter)| {
-            let mut column: Vec<f64> =
-                theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t)).collect();
-            column.sort_unstable_by(f64::total_cmp);
-            let n = column.len() as f64;
-            let mean = column.iter().sum::<f64>() / n;
-            let variance = column.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            ParameterLine {
-                name: parameter.name.clone(),
-                mean,
-                sd: variance.sqrt(),
-                quantiles: QUANTILES.map(|q| column[((n - 1.0) * q).round() as usize]),
-                truth: truth.as_ref().map(|truth| truth[i]),
-                prior: parameter.marginal.to_string(),
-            }
-        })
-        .collect())
+    Ok(parameter_lines(prior, &columns, truth.as_deref()))
 }
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { summary, parameters, dir, rounds_told } = self;
+        let Self { summary, parameters, dir, simulations, rounds_told } = self;
         let Summary { task, method, seed, rounds, .. } = summary;
         let all = summary.config.rounds;
-        let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
         writeln!(
             f,
             "{task} by {method}, seed {seed}: {} of {all} rounds, {simulations} simulations, {:.0} s",
@@ -261,6 +241,9 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
     }
     let rounds = reports(&run)?.len();
     let scores = judge.score(&posterior, rounds as u32)?;
+    if scores.c2st.is_none() {
+        reference = "none, since this task has none (give one with --reference)".to_owned();
+    }
     Ok(Evaluation { task: manifest.task, rounds, reference, scores })
 }
 

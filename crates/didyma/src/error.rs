@@ -15,17 +15,22 @@ pub enum Error {
     #[error("{name} is {value}, but it must be {expected}")]
     Setting {
         /// The argument or field.
-        name: &'static str,
+        name: Cow<'static, str>,
         /// What was given.
         value: String,
         /// What is allowed.
         expected: Cow<'static, str>,
     },
     /// A setting that does not exist.
-    #[error("there is no setting {key}: `didyma settings` lists them all")]
+    #[error(
+        "there is no setting {key}{}: `didyma settings` lists them all",
+        .similar.map_or(String::new(), |similar| format!(" (did you mean {similar}?)"))
+    )]
     UnknownSetting {
         /// What was asked for.
         key: String,
+        /// One that may have been meant.
+        similar: Option<&'static str>,
     },
     /// A setting with a value of the wrong kind.
     #[error("{key} cannot be {value}: {problem}")]
@@ -240,7 +245,7 @@ pub enum Error {
 #[non_exhaustive]
 pub enum FileProblem {
     /// Shorter than its header says.
-    #[error("it is truncated ({found} bytes of {expected}); copy it again, or use an earlier one")]
+    #[error("{}; copy it again, or use an earlier one", self.fault())]
     Truncated {
         /// Bytes in the file.
         found: usize,
@@ -248,13 +253,13 @@ pub enum FileProblem {
         expected: usize,
     },
     /// Its content does not match its checksum, or its header its own rules.
-    #[error("it is corrupted ({0}); copy it again, or use an earlier one")]
+    #[error("{}; copy it again, or use an earlier one", self.fault())]
     Corrupted(String),
     /// Not written by this program: what was needed, and in brackets why it is not that.
-    #[error("it is not {0}; give one that Didyma saved")]
+    #[error("{}; give one that Didyma saved", self.fault())]
     Foreign(String),
     /// Written by a newer program.
-    #[error("its format is version {found}, and this program reads up to {known}; update Didyma")]
+    #[error("{}; update Didyma", self.fault())]
     Newer {
         /// The file's version.
         found: u32,
@@ -263,12 +268,38 @@ pub enum FileProblem {
     },
 }
 
+impl FileProblem {
+    /// What is wrong, without a remedy.
+    pub(crate) fn fault(&self) -> String {
+        match self {
+            Self::Truncated { found, expected } => {
+                format!("it is truncated ({found} bytes of {expected})")
+            }
+            Self::Corrupted(why) => format!("it is corrupted ({why})"),
+            Self::Foreign(what) => format!("it is not {what}"),
+            Self::Newer { found, known } => {
+                format!("its format is version {found}, and this program reads up to {known}")
+            }
+        }
+    }
+}
+
 impl Error {
+    /// The same about a setting of a group, by its full name.
+    pub(crate) fn within(self, group: &str) -> Self {
+        match self {
+            Self::Setting { name, value, expected } => {
+                Self::Setting { name: format!("{group}.{name}").into(), value, expected }
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn setting(
         name: &'static str,
         value: impl std::fmt::Display,
         expected: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self::Setting { name, value: value.to_string(), expected: expected.into() }
+        Self::Setting { name: name.into(), value: value.to_string(), expected: expected.into() }
     }
 }

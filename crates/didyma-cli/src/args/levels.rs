@@ -6,10 +6,8 @@ use anyhow::bail;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Parser};
 use didyma::config::Config;
-use didyma::diagnostics::TrainedFlow;
-use didyma::estimator::{
-    Alpha, Blocks, Coupling, Difference, Method, Named, Settings, Source, Tails,
-};
+use didyma::diagnostics::{TrainedFlow, level_settings};
+use didyma::estimator::{Difference, Method, Named, Settings, Source};
 use didyma::parallel;
 use didyma::toy::{TOYS, Toy};
 use std::path::PathBuf;
@@ -87,30 +85,15 @@ impl LevelsArgs {
     /// The run's settings, fitted to its simulations as its training was, with what was given in their place; and a
     /// remark if they are not of the run's method.
     pub fn run_settings(&self, run: &Config, flow: &TrainedFlow) -> (Settings, Option<String>) {
-        let own = run.estimator.method;
-        let method = self.method.or(own.is_multilevel().then_some(own)).unwrap_or(Method::Tgrr);
-        let usual = if own.is_multilevel() {
-            run.estimator.clone()
-        } else {
-            Config::new(run.profile, method).estimator
-        };
-        let paper = Settings::paper(method);
-        let (base, top) =
-            if method == own { (usual.base, usual.top) } else { (paper.base, paper.top) };
-        // Moments do not depend on how often a level is drawn, and a law may fit one method and not another.
-        let (alpha, tails) = (Alpha::Paper, Tails::Paper);
-        let coupling = run.estimator.coupling;
-        let blocks = if coupling == Coupling::Planted { Blocks::Fresh } else { usual.blocks };
-        let start = Settings { method, base, top, alpha, tails, coupling, blocks, ..usual };
-        let settings = self.estimator.over(start.fitted_to(flow));
+        let settings = self.estimator.over(level_settings(run, self.method, flow));
         let remark = || {
             let (own, coupling) = (run.method_name(), settings.coupling.name());
-            let method = method.name();
+            let method = settings.method.name();
             format!(
                 "{own}, the run's method, has no levels: these are of {method} with {coupling} coupling"
             )
         };
-        let remark = (!own.is_multilevel()).then(remark);
+        let remark = (!run.estimator.method.is_multilevel()).then(remark);
         (settings, remark)
     }
 

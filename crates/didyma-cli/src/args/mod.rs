@@ -3,12 +3,14 @@
 mod estimators;
 mod levels;
 mod problems;
+mod report;
 mod runs;
 
 pub use estimators::{AlphaArgs, EstimatorArgs};
 pub use levels::LevelsArgs;
 pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, TasksArgs};
 
+pub use report::{PlotArgs, ReportArgs};
 pub use runs::{
     EvaluateArgs, InferArgs, LogDensityArgs, ResumeArgs, SampleArgs, SettingsArgs, ShowArgs,
 };
@@ -56,6 +58,18 @@ pub enum Command {
     /// Compute the log-density of a run's posterior at given parameters.
     #[command(name = "log-density")]
     LogDensity(LogDensityArgs),
+    /// Write a page about a run, or about several of one task side by side: figures, tables, warnings.
+    ///
+    /// One HTML file that needs no other and no network. An unfinished run is drawn as far as it is.
+    #[command(after_help = "Examples:
+  didyma report runs/two-moons-tgrr-1
+  didyma report runs/two-moons-* --out compared.html --figures figures")]
+    Report(ReportArgs),
+    /// Draw one figure of a run, or of several of one task, as SVG or PNG.
+    #[command(after_help = "Examples:
+  didyma plot pairs runs/two-moons-tgrr-1 --out posterior.png
+  didyma plot metrics runs/mg1-* --out metrics.svg")]
+    Plot(PlotArgs),
     /// List every setting of a profile, with its value and what it is.
     Settings(SettingsArgs),
     /// List the built-in problems.

@@ -8,6 +8,7 @@ mod estimators;
 mod levels;
 mod problems;
 mod reading;
+mod report;
 mod runs;
 
 use serde_json::Value;

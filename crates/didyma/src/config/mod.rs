@@ -181,10 +181,11 @@ impl Config {
                 "a share of the simulations of a round that leaves rows on both sides, e.g. 0.1";
             return Err(Error::setting("train.validation_share", share, why));
         }
-        train.adam().check()?;
+        train.adam().check().map_err(|error| error.within("train"))?;
         self.coordinates.check()?;
-        self.flow.flow(1, 1).check()?;
-        Estimator::new(self.estimator.clone()).map(|_| ())
+        self.flow.flow(1, 1).check().map_err(|error| error.within("flow"))?;
+        let estimator = Estimator::new(self.estimator.clone());
+        estimator.map(|_| ()).map_err(|error| error.within("estimator"))
     }
 
     /// Changes one setting by its name, as `train.batch`.
@@ -194,7 +195,7 @@ impl Config {
             return Err(Error::setting("profile", text, why));
         }
         if !SETTINGS.iter().any(|(known, _)| *known == key) {
-            return Err(Error::UnknownSetting { key: key.to_owned() });
+            return Err(Error::UnknownSetting { key: key.to_owned(), similar: similar(key) });
         }
         let with = |value: Value| {
             let mut all = self.to_json();
@@ -202,7 +203,8 @@ impl Config {
             serde_json::from_value::<Self>(all)
         };
         let word = Value::String(text.to_owned());
-        let takes_words = self.to_json().pointer(&pointer(key)).is_some_and(Value::is_string);
+        let present = self.to_json().pointer(&pointer(key)).cloned().unwrap_or_default();
+        let takes_words = present.is_string();
         let value = match serde_json::from_str(text) {
             Ok(value) => value,
             Err(_) if text == "none" && !takes_words => Value::Null,
@@ -211,8 +213,15 @@ impl Config {
         // A number may be the text of a setting that takes words.
         *self =
             with(value).or_else(|problem| with(word).map_err(|_| problem)).map_err(|problem| {
+                let problem = match &present {
+                    Value::Bool(_) => "give true or false".to_owned(),
+                    Value::Number(n) if n.is_f64() => "give a number".to_owned(),
+                    Value::Number(_) => "give a whole number".to_owned(),
+                    Value::Null => "give a number, or none".to_owned(),
+                    _ => problem.to_string(),
+                };
                 let (key, value) = (key.to_owned(), text.to_owned());
-                Error::BadSetting { key, value, problem: problem.to_string() }
+                Error::BadSetting { key, value, problem }
             })?;
         Ok(())
     }
@@ -233,6 +242,16 @@ impl Config {
         };
         SETTINGS.iter().map(|(key, about)| (*key, text(key), *about)).collect()
     }
+}
+
+/// The setting whose name is most like this one, if any is: nearly the same, or the same without its group.
+fn similar(key: &str) -> Option<&'static str> {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let distance = |known: &&'static str| {
+        strsim::osa_distance(known, key).min(strsim::osa_distance(&last(known), &last(key)))
+    };
+    let names = SETTINGS.iter().map(|(known, _)| *known);
+    names.min_by_key(distance).filter(|known| distance(known) <= 2)
 }
 
 /// Where a setting is in the JSON of all.
@@ -286,6 +305,11 @@ mod tests {
         for (key, value, told) in [
             ("train.batches", "10", "didyma settings"),
             ("train/batch", "10", "didyma settings"),
+            ("layers", "10", "did you mean flow.layers?"),
+            ("train.bacth", "10", "did you mean train.batch?"),
+            ("train.batch", "1.5", "give a whole number"),
+            ("train.rate", "fast", "give a number"),
+            ("train.clip", "high", "give a number"),
             ("profile", "paper", "--profile"),
             ("train", "10", "didyma settings"),
             ("train.batch", "-1", "train.batch"),
@@ -295,6 +319,11 @@ mod tests {
             let error = config.set(key, value).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
+        config.set("flow.layers", "0").unwrap();
+        assert!(config.check().unwrap_err().to_string().contains("flow.layers"));
+        config.set("flow.layers", "6").unwrap();
+        config.set("estimator.method", "npe").unwrap();
+        config.set("estimator.tails", "0.5, 0.25").unwrap();
         config.set("train.batch", "0").unwrap();
         assert!(config.check().unwrap_err().to_string().contains("train.batch"));
     }

@@ -12,8 +12,9 @@ pub use moments::Estimate;
 pub use regression::Slope;
 pub use trained::TrainedFlow;
 
+use crate::config::Config;
 use crate::error::Result;
-use crate::estimator::{Plan, Source};
+use crate::estimator::{Alpha, Blocks, Coupling, Method, Plan, Settings, Source, Tails};
 use crate::rng::Stream;
 
 /// Something whose loss and gradient can be evaluated query by query: the toys of [`crate::toy`], or
@@ -41,6 +42,24 @@ pub trait Problem: Source {
         }
         Ok(())
     }
+}
+
+/// The settings of a run's estimator for a study of its levels, fitted to its simulations as its training was; of
+/// another method if one is given, and of TGRR if the run's own has no levels.
+pub fn level_settings(run: &Config, method: Option<Method>, source: &impl Source) -> Settings {
+    let own = run.estimator.method;
+    let method = method.or(own.is_multilevel().then_some(own)).unwrap_or(Method::Tgrr);
+    let usual = match own.is_multilevel() {
+        true => run.estimator.clone(),
+        false => Config::new(run.profile, method).estimator,
+    };
+    let paper = Settings::paper(method);
+    let (base, top) = if method == own { (usual.base, usual.top) } else { (paper.base, paper.top) };
+    // Moments do not depend on how often a level is drawn, and a law may fit one method and not another.
+    let (alpha, tails) = (Alpha::Paper, Tails::Paper);
+    let coupling = run.estimator.coupling;
+    let blocks = if coupling == Coupling::Planted { Blocks::Fresh } else { usual.blocks };
+    Settings { method, base, top, alpha, tails, coupling, blocks, ..usual }.fitted_to(source)
 }
 
 /// What a plan was evaluated to.

@@ -8,9 +8,16 @@ pub trait Named: Copy + PartialEq + 'static {
     /// All of them with their names.
     const ALL: &'static [(&'static str, Self)];
 
+    /// Other names that are understood.
+    const ALIASES: &'static [(&'static str, Self)] = &[];
+
     /// The one of this name.
     fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice)
+        Self::ALL
+            .iter()
+            .chain(Self::ALIASES)
+            .find(|(known, _)| *known == name)
+            .map(|(_, choice)| *choice)
     }
 
     /// The one of this name, or a sentence that lists them.
@@ -71,6 +78,8 @@ pub enum Method {
 }
 
 impl Named for Method {
+    /// Maximum likelihood on draws of the prior is neural posterior estimation.
+    const ALIASES: &'static [(&'static str, Self)] = &[("npe", Self::Likelihood)];
     const ALL: &'static [(&'static str, Self)] = &[
         ("likelihood", Self::Likelihood),
         ("atomic", Self::Atomic),
@@ -274,7 +283,12 @@ impl TryFrom<String> for Tails {
         match text.split_once(' ') {
             _ if text == "paper" => Ok(Self::Paper),
             Some(("scaled", kappa)) => Ok(Self::Scaled { kappa: number(kappa)? }),
-            _ => text.split_whitespace().map(number).collect::<Result<_, _>>().map(Self::Free),
+            _ => text
+                .split(|c: char| c == ',' || c.is_whitespace())
+                .filter(|number| !number.is_empty())
+                .map(number)
+                .collect::<Result<_, _>>()
+                .map(Self::Free),
         }
     }
 }

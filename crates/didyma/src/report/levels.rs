@@ -1,142 +1,128 @@
 //! The levels of an estimator in one picture: second moments and means against the level.
 
+use super::axes::{Frame, Scale, number};
+use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
+use super::compare::Comparison;
+use super::figure::{Figure, Kind};
 use crate::diagnostics::{LevelMoments, LevelReport, Slope};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use std::error::Error;
-use std::ops::Range;
 
-const SIZE: (u32, u32) = (960, 460);
-/// Colours that differ for the colour-blind too (Okabe and Ito, 2008).
-const LOSS: RGBColor = RGBColor(0, 114, 178);
-const GRADIENT: RGBColor = RGBColor(213, 94, 0);
-const GREY: RGBColor = RGBColor(110, 110, 110);
-const TITLE: (&str, i32) = ("sans-serif", 18);
-const LABEL: (&str, i32) = ("sans-serif", 14);
+const PANEL: (f64, f64) = (330.0, 250.0);
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 18.0;
+const ABOVE: f64 = 64.0;
+const BELOW: f64 = 44.0;
 
 /// A line of one quantity: its values and standard errors by level, and what was fitted to it.
 struct Line {
     name: &'static str,
-    colour: RGBColor,
+    ink: Ink,
     points: Vec<(f64, f64, f64)>,
     fit: Slope,
 }
 
 impl Line {
     fn new(
-        (name, colour, fit): (&'static str, RGBColor, Slope),
+        (name, ink, fit): (&'static str, Ink, Slope),
         report: &LevelReport,
         of: fn(&LevelMoments) -> (f64, f64),
     ) -> Self {
         let above = report.levels.iter().filter(|l| l.level > 0);
-        let points = above.map(|l| (f64::from(l.level), of(l).0.abs(), of(l).1)).collect();
-        Self { name, colour, points, fit }
+        let points = above.map(|l| (f64::from(l.level), of(l).0.abs(), of(l).1));
+        Self { name, ink, points: points.filter(|p| p.1 > 0.0).collect(), fit }
     }
 
     fn label(&self) -> String {
-        format!("{}, slope {:.2} ± {:.2}", self.name, self.fit.value, self.fit.error)
+        let slope = format!("{:.2}", self.fit.value).replace('-', "−");
+        format!("{}, slope {slope} ± {:.2}", self.name, self.fit.error)
     }
 
-    /// log₂ of value, and of value ± one standard error.
-    fn bars(&self) -> impl Iterator<Item = (f64, f64, f64, f64)> {
-        self.points.iter().filter(|p| p.1 > 0.0).map(|&(level, value, error)| {
-            let low = (value - error).max(value / 16.0);
-            (level, value.log2(), low.log2(), (value + error).log2())
-        })
+    /// The value of the fitted line.
+    fn fitted(&self, level: f64) -> f64 {
+        (self.fit.intercept + self.fit.value * level).exp2()
+    }
+
+    /// Value less a standard error, but no less than a sixteenth: the axis is logarithmic.
+    fn low(&(_, value, error): &(f64, f64, f64)) -> f64 {
+        (value - error).max(value / 16.0)
     }
 }
 
-/// An SVG image of the second moments (left) and of the means (right) of the levels, on axes of log₂, with the
+/// The figure of a run's levels; of a single run only, since several would hide each other.
+pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
+    let report = runs.first().levels.as_ref().filter(|_| runs.len() == 1)?;
+    let title = "Levels of the estimator".to_owned();
+    let caption = format!(
+        "Second moments and means of the level differences on the trained flow, with fitted slopes. The gradient's \
+         moments fall like 2^(−r2 l) with r2 = {:.2} ± {:.2}. Above 1 the untruncated estimators have finite variance at \
+         finite cost; the truncated ones do for any r2, and gain the more the larger it is.",
+        report.r2, report.r2_se
+    );
+    let svg = level_figure(report, &title, place, false);
+    Some(Figure { kind: Kind::Levels, title, caption, svg })
+}
+
+/// An SVG image of the second moments (left) and of the means (right) of the levels, on logarithmic axes, with the
 /// fitted slopes.
-pub fn level_plot(report: &LevelReport, title: &str) -> Result<String, Box<dyn Error>> {
+pub fn level_plot(report: &LevelReport, title: &str) -> String {
+    level_figure(report, title, Place::Alone, true)
+}
+
+fn level_figure(report: &LevelReport, title: &str, place: Place, headed: bool) -> String {
     let [loss, gradient, mean] = report.lines;
     let moments = [
-        Line::new(("E |Δψ|²", LOSS, loss), report, |l| {
+        Line::new(("E |Δψ|²", Ink::Series(0), loss), report, |l| {
             (l.second_moment_loss, l.second_moment_loss_se)
         }),
-        Line::new(("E ‖Δρ‖²", GRADIENT, gradient), report, |l| {
+        Line::new(("E ‖Δρ‖²", Ink::Series(1), gradient), report, |l| {
             (l.second_moment_gradient, l.second_moment_gradient_se)
         }),
     ];
-    let means = [Line::new(("|E Δψ|", LOSS, mean), report, |l| (l.mean_loss, l.mean_loss_se))];
-    let mut svg = String::new();
-    {
-        let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        root.fill(&WHITE).map_err(plain)?;
-        let root = root.titled(title, TITLE).map_err(plain)?;
-        let (left, right) = root.split_horizontally(SIZE.0 / 2);
-        panel(&left, "second moments", &moments)?;
-        panel(&right, "means", &means)?;
-        root.present().map_err(plain)?;
+    let means =
+        [Line::new(("|E Δψ|", Ink::Series(0), mean), report, |l| (l.mean_loss, l.mean_loss_se))];
+    let step = LEFT + PANEL.0 + RIGHT;
+    let mut canvas = Canvas::new(place, 2.0 * step, ABOVE + PANEL.1 + BELOW);
+    if headed {
+        let label = Label::new(14.0, Ink::Text, Anchor::Start).bold();
+        canvas.text((LEFT, 20.0), title, label);
     }
-    Ok(svg)
+    panel(&mut canvas, LEFT, &moments);
+    panel(&mut canvas, LEFT + step, &means);
+    let told: Vec<String> = moments.iter().chain(&means).map(Line::label).collect();
+    canvas.finish(title, &told.join("; "))
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-fn panel(area: &Area, caption: &str, lines: &[Line]) -> Result<(), Box<dyn Error>> {
-    let (levels, values) = ranges(lines);
-    let mut chart = ChartBuilder::on(area)
-        .caption(caption, LABEL)
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(54)
-        .build_cartesian_2d(levels.clone(), values)
-        .map_err(plain)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(GREY.mix(0.2))
-        .x_desc("level")
-        .y_desc("log₂")
-        .x_labels((levels.end - levels.start) as usize + 1)
-        .x_label_formatter(&|level| format!("{level:.0}"))
-        .y_label_formatter(&|value| format!("{value:.0}"))
-        .label_style(LABEL)
-        .draw()
-        .map_err(plain)?;
-    for line in lines {
-        let bars: Vec<_> = line.bars().collect();
-        let (colour, fit) = (line.colour, line.fit);
-        let ends = [levels.start + 0.3, levels.end - 0.3];
-        let fitted = ends.map(|level| (level, fit.intercept + fit.value * level));
-        chart.draw_series(LineSeries::new(fitted, colour.mix(0.5))).map_err(plain)?;
-        let marks =
-            bars.iter().map(|&(level, value, ..)| Circle::new((level, value), 4, colour.filled()));
-        chart
-            .draw_series(marks)
-            .map_err(plain)?
-            .label(line.label())
-            .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
-        let bar = |&(level, _, low, high): &(f64, f64, f64, f64)| {
-            PathElement::new([(level, low), (level, high)], colour.stroke_width(2))
-        };
-        chart.draw_series(bars.iter().map(bar)).map_err(plain)?;
+fn panel(canvas: &mut Canvas, left: f64, lines: &[Line]) {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let last = points().map(|p| p.0).fold(1.0, f64::max);
+    let frame = Frame {
+        corner: (left, ABOVE),
+        size: PANEL,
+        x: Scale::new(0.5, last + 0.5),
+        y: Scale::logarithmic(points().flat_map(|p| [Line::low(p), p.1 + p.2])),
+    };
+    frame.y_axis(canvas, "");
+    frame.x_axis(canvas, "level");
+    for (i, line) in lines.iter().enumerate() {
+        let at = (left, ABOVE - 24.0 + 16.0 * i as f64);
+        canvas.dot((at.0 + 4.0, at.1 - 4.0), 4.0, line.ink);
+        canvas.text((at.0 + 14.0, at.1), &line.label(), Label::new(12.0, Ink::Text, Anchor::Start));
+        let ends = [0.8, last + 0.2].map(|level| {
+            let (x, y) = frame.place(level, line.fitted(level));
+            (x, y.clamp(frame.corner.1, frame.bottom()))
+        });
+        if line.fit.value.is_finite() {
+            canvas.lines([ends.as_slice()], Stroke::new(line.ink, 1.2).dashed());
+        }
+        for point in &line.points {
+            let (level, value, error) = *point;
+            let words =
+                format!("level {level}: {} {} ± {}", line.name, number(value), number(error));
+            canvas.telling(&words, |canvas| {
+                let (low, high) =
+                    (frame.place(level, Line::low(point)), frame.place(level, value + error));
+                canvas.line(low, high, Stroke::new(line.ink, 1.6));
+                canvas.dot(frame.place(level, value), 4.0, line.ink);
+            });
+        }
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(TRANSPARENT)
-        .label_font(LABEL)
-        .draw()
-        .map_err(plain)?;
-    Ok(())
-}
-
-/// Levels with room on both sides, and values from the smallest to above the largest.
-fn ranges(lines: &[Line]) -> (Range<f64>, Range<f64>) {
-    let bars = || lines.iter().flat_map(Line::bars);
-    let last = bars().map(|b| b.0).fold(1.0, f64::max);
-    let low = bars().map(|b| b.2).fold(f64::INFINITY, f64::min);
-    let high = bars().map(|b| b.3).fold(f64::NEG_INFINITY, f64::max);
-    match low.is_finite() && high.is_finite() {
-        true => (0.5..last + 0.5, low.floor() - 0.5..high.ceil() + 2.5),
-        false => (0.5..last + 0.5, 0.0..1.0),
-    }
-}
-
-/// The error of the drawing library, which borrows nothing.
-fn plain<E: Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> Box<dyn Error> {
-    error.to_string().into()
 }

@@ -1,5 +1,29 @@
-//! Figures: pure functions from results to the text of an SVG image.
+//! Runs as pictures: figures, and a page that holds them all. Pure functions from what was read to text and bytes.
 
+pub mod axes;
+pub mod canvas;
+mod compare;
+mod contour;
+mod data;
+pub mod density;
+mod figure;
+mod legend;
 mod levels;
+mod metrics;
+mod page;
+mod pairs;
+mod png;
+mod predictive;
+mod rounds;
+mod time;
+mod training;
+mod words;
 
+pub use canvas::Place;
+pub use compare::{Comparison, Group};
+pub use data::{Columns, Epoch, RunData};
+pub use figure::{Figure, Kind};
 pub use levels::level_plot;
+pub use page::page;
+pub use png::png;
+pub use words::{ParameterLine, QUANTILES, advice, command, parameter_lines};

@@ -6,6 +6,7 @@
 //! checkpoint.safetensors  where training stands
 //! round-K.safetensors     the model after round K
 //! summary.json, posterior.csv, posterior.npz   the results
+//! report.html             a page about them
 //! ```
 //!
 //! A simulation counts once [`RunDir::store`] returns: it is then on the disk. All other files appear whole
@@ -42,6 +43,9 @@ pub const SUMMARY: &str = "summary.json";
 pub const POSTERIOR_CSV: &str = "posterior.csv";
 /// Name of the file with samples of the posterior, for numpy.
 pub const POSTERIOR_NPZ: &str = "posterior.npz";
+
+/// Name of the page about the run.
+pub const REPORT: &str = "report.html";
 
 /// What a run that was ended while it began may leave behind.
 const BEGINNINGS: [&str; 5] = [LOCK, DATABASE, "run.db-wal", "run.db-shm", "run.db-journal"];
@@ -84,14 +88,16 @@ impl RunDir {
         let database = existing(path)?;
         let refused = |problem| error(path, problem);
         let lock = lock::take(path).map_err(refused)?;
-        let opened = database::open(&database).map_err(refused)?;
+        let opened =
+            database::open(&database).map_err(|problem| refused(emptied(path, problem)))?;
         Ok(Self::new(path, opened, Some(lock)))
     }
 
     /// Opens a run to read it, also while another process continues it. Whatever writes is an error.
     pub fn read(path: &Path) -> Result<Self> {
         let database = existing(path)?;
-        let opened = database::read(&database).map_err(|problem| error(path, problem))?;
+        let opened = database::read(&database);
+        let opened = opened.map_err(|problem| error(path, emptied(path, problem)))?;
         Ok(Self::new(path, opened, None))
     }
 
@@ -122,7 +128,7 @@ impl RunDir {
 
     /// Where the model after a round is.
     pub fn model(&self, round: u32) -> PathBuf {
-        self.file(&format!("round-{round}.safetensors"))
+        self.file(&model_name(round))
     }
 
     /// Writes a file of the run, whole or not at all.
@@ -141,6 +147,11 @@ impl RunDir {
     /// All simulations, by round and index. All have the same sizes.
     pub fn rows(&self) -> Result<Vec<SimulatedRow>> {
         self.told(records::rows(&self.connection))
+    }
+
+    /// How many simulations are stored.
+    pub fn simulations(&self) -> Result<usize> {
+        self.told(records::count(&self.connection))
     }
 
     /// Stores the result of a round, which is then finished; an earlier result of it is replaced.
@@ -168,6 +179,10 @@ impl RunDir {
     }
 }
 
+fn model_name(round: u32) -> String {
+    format!("round-{round}.safetensors")
+}
+
 fn error(path: &Path, problem: RunProblem) -> Error {
     Error::Run { path: path.to_owned(), problem }
 }
@@ -191,6 +206,16 @@ fn check_empty(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A database in which nothing has begun, beside files that a run has made, has lost what it held.
+fn emptied(path: &Path, problem: RunProblem) -> RunProblem {
+    match problem {
+        RunProblem::NotBegun if check_empty(path).is_err() => {
+            RunProblem::corrupted("it is empty, beside files of a run")
+        }
+        other => other,
+    }
 }
 
 /// The path of the database, if there is one.

@@ -1,6 +1,6 @@
 //! What can be wrong with the directory of a run, as sentences with the remedy.
 
-use super::DATABASE;
+use super::{CHECKPOINT, DATABASE, model_name};
 use crate::error::FileProblem;
 use rusqlite::ErrorCode;
 use std::io::ErrorKind;
@@ -35,6 +35,20 @@ pub enum RunProblem {
     Busy,
     /// The database cannot be used.
     Database(FileProblem),
+    /// The state of training cannot be used.
+    Checkpoint {
+        /// What is wrong with it.
+        fault: String,
+        /// Whether the run cannot go on without it.
+        needed: bool,
+    },
+    /// The model after a round cannot be used.
+    Model {
+        /// The round.
+        round: u32,
+        /// What is wrong with it.
+        fault: String,
+    },
     /// The operating system does not let the files be read or written.
     Refused {
         /// Its words.
@@ -82,6 +96,20 @@ impl RunProblem {
                 "{database} is kept busy by another program: close it, then run `didyma resume {dir}`"
             ),
             Self::Database(problem) => format!("{database} cannot be loaded: {problem}"),
+            Self::Checkpoint { fault, needed: false } => format!(
+                "{} cannot be used, {fault}: delete it, then run `didyma resume {dir}`; training of the present round \
+                 starts again, and no simulation is lost",
+                path.join(CHECKPOINT).display()
+            ),
+            Self::Checkpoint { fault, needed: true } => format!(
+                "{} cannot be used, {fault}: copy it back from a backup, or start the run anew; it holds the \
+                 optimiser's state, which train.start=carried needs",
+                path.join(CHECKPOINT).display()
+            ),
+            Self::Model { round, fault } => format!(
+                "{} cannot be used, {fault}: run `didyma resume {dir}`, which writes it again",
+                path.join(model_name(*round)).display()
+            ),
             Self::Refused { reason, remedy, begun: true } => format!(
                 "{dir} could not be read or written ({reason}): nothing stored so far is lost; \
                  {remedy}, then run `didyma resume {dir}`"

@@ -1,10 +1,10 @@
 //! A run on the disk as it happens, and back again.
 
 use super::checkpoint::check_manifest;
-use super::{CHECKPOINT, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, RunProblem, SUMMARY, npz};
-use crate::config::{Config, Start};
+use super::{POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, RunProblem, SUMMARY, npz};
+use crate::config::{Config, Inner, Start};
 use crate::error::{Error, FileProblem, Result};
-use crate::estimator::Named;
+use crate::estimator::{Method, Named, Pool, Settings};
 use crate::observe::{Event, Observer};
 use crate::posterior::{Posterior, SampleStreams};
 use crate::rng::{Purpose, Streams};
@@ -97,7 +97,7 @@ impl Summary {
             seconds_total: train + seconds(|r| r.seconds_simulate + r.seconds_score),
             peak_rss_mb: peak_rss_mb(),
             pairs_per_second: if train > 0.0 { pairs as f64 / train } else { 0.0 },
-            warnings: warnings(&rounds),
+            warnings: warnings(&config, &rounds),
             rounds,
             config,
         }
@@ -105,8 +105,8 @@ impl Summary {
 }
 
 /// What a user should know before trusting the posterior.
-fn warnings(rounds: &[RoundReport]) -> Vec<String> {
-    let mut found = Vec::new();
+fn warnings(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
+    let mut found = Vec::from_iter(cut_down(config, rounds));
     let failures: usize = rounds.iter().map(|round| round.failures).sum();
     let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
     if failures > 0 {
@@ -128,6 +128,39 @@ fn warnings(rounds: &[RoundReport]) -> Vec<String> {
         ));
     }
     found
+}
+
+/// Round 2 has the fewest rows to take inner samples from. Methods without a top level always get one, which needs no
+/// word.
+fn cut_down(config: &Config, rounds: &[RoundReport]) -> Option<String> {
+    let successes: usize = rounds.get(..2)?.iter().map(|r| r.simulations - r.failures).sum();
+    let rows = match config.train.inner {
+        Inner::Pool => (successes as f64 * (1.0 - config.train.validation_share)) as u32,
+        Inner::Batch => config.train.batch as u32,
+    };
+    let pool = Pool::new(0..rows, config.estimator.replacement).ok()?;
+    let (asked, method) = (&config.estimator, config.estimator.method);
+    let used = asked.clone().fitted_to(&pool);
+    let levels = method.is_multilevel();
+    let cut = [
+        ("atoms", !levels && method != Method::Likelihood, asked.atoms, used.atoms),
+        ("m0", levels, asked.m0, used.m0),
+        ("base", levels, asked.base as usize, used.base as usize),
+        ("top", levels && asked.top.is_some(), top(asked), top(&used)),
+    ];
+    let cut: Vec<_> = cut
+        .iter()
+        .filter(|(_, matters, asked, used)| *matters && used < asked)
+        .map(|(name, _, asked, used)| format!("estimator.{name} {used} instead of {asked}"))
+        .collect();
+    (!cut.is_empty()).then(|| {
+        let cut = cut.join(", ");
+        format!("early rounds have too few simulations for the blocks asked for, and use {cut}: simulate more a round")
+    })
+}
+
+fn top(settings: &Settings) -> usize {
+    settings.top.map_or(0, |top| top as usize)
 }
 
 /// Saves everything that happens, in time: simulations when they are told of, training after every epoch.
@@ -236,19 +269,25 @@ pub fn progress(run: &RunDir) -> Result<Progress> {
     let (config, finished) = (Manifest::of(run)?.config, reports.len() as u32);
     let simulated = |round| rows.iter().filter(|row| row.round == round).count();
     // Files that were put back from a copy may be of different times; nothing else leads to these.
-    let training = match run.training()? {
+    let needed = config.train.start == Start::Carried && finished < config.rounds;
+    let bad = |fault: String| error(run, RunProblem::Checkpoint { fault, needed });
+    let found = run.training().map_err(|error| match error {
+        Error::ModelFile { problem, .. } if !matches!(problem, FileProblem::Newer { .. }) => {
+            bad(problem.fault())
+        }
+        other => other,
+    });
+    let training = match found? {
         Some(t) if t.round == finished && t.fit.stop.is_none() => {
-            return Err(bad_checkpoint(run, "it is older than the database of the run"));
+            return Err(bad("it is older than the database of the run".to_owned()));
         }
         Some(t) if t.round == finished + 1 && simulated(t.round) < config.simulations => {
-            return Err(bad_checkpoint(run, "it is newer than the database of the run"));
+            return Err(bad("it is newer than the database of the run".to_owned()));
         }
         Some(t) if (finished..=finished + 1).contains(&t.round) => Some(t),
-        Some(_) => return Err(bad_checkpoint(run, "it is of another round than the run")),
+        Some(_) => return Err(bad("it is of another round than the run".to_owned())),
         None if finished == 0 => None,
-        None if config.train.start == Start::Carried && finished < config.rounds => {
-            return Err(bad_checkpoint(run, "it is missing, and with it the optimiser's state"));
-        }
+        None if needed => return Err(bad("it is missing".to_owned())),
         None => Some(after(run, &reports)?),
     };
     Ok(Progress { rows, reports, training })
@@ -263,9 +302,8 @@ fn after(run: &RunDir, reports: &[RoundReport]) -> Result<Training> {
     Ok(Training { round: last.round, coordinates, recentred: last.recentred, fit })
 }
 
-fn bad_checkpoint(run: &RunDir, why: &str) -> Error {
-    let problem = FileProblem::Corrupted(why.to_owned());
-    Error::ModelFile { path: run.file(CHECKPOINT), problem }
+fn error(run: &RunDir, problem: RunProblem) -> Error {
+    Error::Run { path: run.path().to_owned(), problem }
 }
 
 /// The finished rounds of a run.
@@ -291,7 +329,13 @@ pub fn posterior(run: &RunDir) -> Result<Posterior> {
 /// The posterior after a round.
 fn model(run: &RunDir, round: u32) -> Result<Posterior> {
     let manifest = run.manifest();
-    Posterior::load_if(&run.model(round), |about| check_manifest(about, &manifest))
+    let loaded = Posterior::load_if(&run.model(round), |about| check_manifest(about, &manifest));
+    loaded.map_err(|problem| match problem {
+        Error::ModelFile { problem, .. } if !matches!(problem, FileProblem::Newer { .. }) => {
+            error(run, RunProblem::Model { round, fault: problem.fault() })
+        }
+        other => other,
+    })
 }
 
 /// The most memory that this process held, in MB of 10⁶ bytes, by Linux's account.

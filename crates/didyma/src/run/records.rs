@@ -46,6 +46,12 @@ pub(super) fn rows(connection: &Connection) -> Stored<Vec<SimulatedRow>> {
     Ok(rows)
 }
 
+pub(super) fn count(connection: &Connection) -> Stored<usize> {
+    let counted: u32 =
+        connection.query_row("SELECT count(*) FROM simulations", [], |r| r.get(0))?;
+    Ok(counted as usize)
+}
+
 fn decode(record: &Row) -> Stored<SimulatedRow> {
     let (round, index): (u32, u32) = (record.get(0)?, record.get(1)?);
     let what = format!("simulation {index} of round {round}");

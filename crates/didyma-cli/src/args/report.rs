@@ -1,0 +1,63 @@
+//! Arguments of `didyma report` and `didyma plot`.
+
+use super::threads;
+use clap::Parser;
+use clap::builder::PossibleValuesParser;
+use didyma::parallel;
+use didyma::report::Kind;
+use std::path::PathBuf;
+
+#[derive(Debug, Parser)]
+pub struct ReportArgs {
+    /// Directories of runs of one task. Those that differ only in their seed are drawn together.
+    #[arg(value_name = "DIR", required = true)]
+    pub dirs: Vec<PathBuf>,
+
+    /// HTML file to write [default: report.html in the run's directory; here for several runs].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Also write every figure by itself into this folder, as SVG and PNG.
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+}
+
+impl ReportArgs {
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+#[derive(Debug, Parser)]
+pub struct PlotArgs {
+    /// What to draw.
+    #[arg(value_name = "FIGURE", value_parser = PossibleValuesParser::new(Kind::ALL.map(|(name, _)| name)))]
+    figure: String,
+
+    /// Directories of runs of one task. Those that differ only in their seed are drawn together.
+    #[arg(value_name = "DIR", required = true)]
+    pub dirs: Vec<PathBuf>,
+
+    /// File to write, with the ending .svg or .png.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+}
+
+impl PlotArgs {
+    pub fn kind(&self) -> Kind {
+        let known = Kind::ALL.iter().find(|(name, _)| *name == self.figure);
+        known.map(|(_, kind)| *kind).expect("only known names are accepted")
+    }
+
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}

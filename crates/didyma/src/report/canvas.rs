@@ -1,0 +1,320 @@
+//! Drawing: marks on a canvas become the text of an SVG image.
+//!
+//! A figure is drawn once and seen in two places. On a page its colours are the page's variables, so that they follow its
+//! theme; alone, in a file or as a bitmap, they are written out.
+
+use std::fmt::Write;
+
+/// Where a figure is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Inside a report, whose style sheet has the colours.
+    Page,
+    /// On its own.
+    Alone,
+}
+
+/// What a mark stands for; it decides the colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Words and numbers.
+    Text,
+    /// Words and lines that matter less.
+    Muted,
+    /// Lines of the grid.
+    Grid,
+    /// Behind everything.
+    Paper,
+    /// The run or group of this number.
+    Series(usize),
+    /// The reference posterior.
+    Reference,
+    /// The true parameters, the observation.
+    Truth,
+}
+
+/// Colours that differ for the colour-blind too (after Okabe and Ito, 2008).
+const SERIES: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b3589a", "#8a6d00", "#3a8fc4"];
+
+/// How many series have a colour of their own.
+pub const SERIES_COLOURS: usize = SERIES.len();
+
+impl Ink {
+    fn colour(self, place: Place) -> String {
+        let (variable, colour) = match self {
+            Self::Text => ("--ink".to_owned(), "#1b1f24"),
+            Self::Muted => ("--muted".to_owned(), "#5b6470"),
+            Self::Grid => ("--grid".to_owned(), "#dfe3e8"),
+            Self::Paper => ("--paper".to_owned(), "#ffffff"),
+            Self::Series(number) => {
+                let number = number % SERIES.len();
+                (format!("--series-{number}"), SERIES[number])
+            }
+            Self::Reference => ("--reference".to_owned(), "#6b7280"),
+            Self::Truth => ("--truth".to_owned(), "#c1121f"),
+        };
+        match place {
+            Place::Page => format!("var({variable})"),
+            Place::Alone => colour.to_owned(),
+        }
+    }
+}
+
+/// A point in pixels, from the upper left corner.
+pub type Point = (f64, f64);
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Stroke {
+    /// Its colour.
+    pub ink: Ink,
+    /// Its width in pixels.
+    pub width: f64,
+    /// Whether it is dashed.
+    pub dashed: bool,
+}
+
+impl Stroke {
+    /// A full line.
+    pub fn new(ink: Ink, width: f64) -> Self {
+        Self { ink, width, dashed: false }
+    }
+
+    /// The same, dashed.
+    pub fn dashed(self) -> Self {
+        Self { dashed: true, ..self }
+    }
+}
+
+/// Where a text stands to its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// It begins there.
+    Start,
+    /// Its middle is there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// How a text is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// Height of the letters in pixels.
+    pub size: f64,
+    /// Its colour.
+    pub ink: Ink,
+    /// Where it stands.
+    pub anchor: Anchor,
+    /// Degrees, clockwise.
+    pub turned: f64,
+    /// Whether it is bold.
+    pub bold: bool,
+}
+
+impl Label {
+    /// A plain text.
+    pub fn new(size: f64, ink: Ink, anchor: Anchor) -> Self {
+        Self { size, ink, anchor, turned: 0.0, bold: false }
+    }
+
+    /// The same, bold.
+    pub fn bold(self) -> Self {
+        Self { bold: true, ..self }
+    }
+
+    /// The same, read from below.
+    pub fn upwards(self) -> Self {
+        Self { turned: -90.0, ..self }
+    }
+}
+
+/// An image that is being drawn.
+#[derive(Debug)]
+pub struct Canvas {
+    place: Place,
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Canvas {
+    /// An empty canvas of this size in pixels.
+    pub fn new(place: Place, width: f64, height: f64) -> Self {
+        Self { place, width, height, body: String::new() }
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, from: Point, to: Point, stroke: Stroke) {
+        self.lines([[from, to].as_slice()], stroke);
+    }
+
+    /// Lines through these points, drawn as one mark.
+    pub fn lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a [Point]>, stroke: Stroke) {
+        let d = outline(lines, false);
+        if d.is_empty() {
+            return;
+        }
+        let colour = stroke.ink.colour(self.place);
+        let dash = if stroke.dashed { r#" stroke-dasharray="5 4""# } else { "" };
+        let width = stroke.width;
+        self.put(format_args!(
+            r#"<path d="{d}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round"{dash}/>"#
+        ));
+    }
+
+    /// Filled regions; where an odd number of outlines goes around, they are full.
+    pub fn areas<'a>(
+        &mut self,
+        outlines: impl IntoIterator<Item = &'a [Point]>,
+        ink: Ink,
+        opacity: f64,
+    ) {
+        let d = outline(outlines, true);
+        if d.is_empty() {
+            return;
+        }
+        let colour = ink.colour(self.place);
+        self.put(format_args!(
+            r#"<path d="{d}" fill="{colour}" fill-opacity="{opacity}" fill-rule="evenodd"/>"#
+        ));
+    }
+
+    /// A filled rectangle.
+    pub fn rectangle(&mut self, corner: Point, size: (f64, f64), ink: Ink, opacity: f64) {
+        let colour = ink.colour(self.place);
+        let ([x, y], [w, h]) = ([corner.0, corner.1].map(short), [size.0, size.1].map(short));
+        self.put(format_args!(
+            r#"<rect x="{x}" y="{y}" width="{w}" height="{h}" fill="{colour}" fill-opacity="{opacity}"/>"#
+        ));
+    }
+
+    /// A filled circle.
+    pub fn dot(&mut self, at: Point, radius: f64, ink: Ink) {
+        let (colour, [x, y]) = (ink.colour(self.place), [at.0, at.1].map(short));
+        self.put(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}"/>"#));
+    }
+
+    /// A text.
+    pub fn text(&mut self, at: Point, text: &str, label: Label) {
+        let [x, y] = [at.0, at.1].map(short);
+        let colour = label.ink.colour(self.place);
+        let anchor = match label.anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let turn = match label.turned {
+            0.0 => String::new(),
+            degrees => format!(r#" transform="rotate({degrees} {x} {y})""#),
+        };
+        let (weight, size) =
+            (if label.bold { r#" font-weight="bold""# } else { "" }, short(label.size));
+        let text = escaped(text);
+        self.put(format_args!(
+            r#"<text x="{x}" y="{y}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{weight}{turn}>{text}</text>"#
+        ));
+    }
+
+    /// Marks that tell `words` when they are pointed at.
+    pub fn telling(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
+        let words = escaped(words);
+        self.put(format_args!(r#"<g class="tip"><title>{words}</title>"#));
+        draw(self);
+        self.put(format_args!("</g>"));
+    }
+
+    /// The image, with what is told of it to those who cannot see it.
+    pub fn finish(self, title: &str, description: &str) -> String {
+        let Self { place, width, height, body } = self;
+        let (title, description) = (escaped(title), escaped(description));
+        let paper = match place {
+            Place::Page => String::new(),
+            Place::Alone => {
+                let paper = Ink::Paper.colour(place);
+                format!(r#"<rect width="{width}" height="{height}" fill="{paper}"/>"#)
+            }
+        };
+        let font = match place {
+            Place::Page => "inherit",
+            Place::Alone => "'DejaVu Sans', Verdana, sans-serif",
+        };
+        // A figure on a page is never enlarged, only shrunk.
+        let shape = match place {
+            Place::Page => format!(r#"style="width:100%;max-width:{width}px;height:auto""#),
+            Place::Alone => format!(r#"width="{width}" height="{height}""#),
+        };
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {shape} font-family="{font}" role="img" aria-label="{title}. {description}">{paper}{body}</svg>"#
+        )
+    }
+
+    fn put(&mut self, mark: std::fmt::Arguments<'_>) {
+        self.body.write_fmt(mark).expect("a string takes everything");
+    }
+}
+
+/// Outlines in the language of SVG paths. What is not finite is left out.
+fn outline<'a>(lines: impl IntoIterator<Item = &'a [Point]>, closed: bool) -> String {
+    let mut d = String::new();
+    for line in lines {
+        let points = line.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
+        for (i, &(x, y)) in points.enumerate() {
+            let (x, y) = (short(x), short(y));
+            let command = if i == 0 { 'M' } else { 'L' };
+            write!(d, "{command}{x} {y}").expect("a string takes everything");
+        }
+        if closed && !line.is_empty() {
+            d.push('Z');
+        }
+    }
+    d
+}
+
+/// A tenth of a pixel is as fine as anybody sees.
+fn short(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// Text as it stands in HTML and SVG, in an attribute too.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            // Control characters are not allowed in XML.
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_well_formed_whatever_the_words() {
+        let mut canvas = Canvas::new(Place::Alone, 100.0, 50.0);
+        canvas.telling("a < b & \"c\"\u{7}", |canvas| canvas.dot((1.23, 4.56), 2.0, Ink::Truth));
+        canvas.text((0.0, 0.0), "<script>", Label::new(12.0, Ink::Text, Anchor::Start));
+        let line = [(0.0, 0.0), (f64::NAN, 1.0), (2.0, 3.04)];
+        canvas.lines([line.as_slice()], Stroke::new(Ink::Series(7), 1.5).dashed());
+        let svg = canvas.finish("title", "");
+        assert!(svg.contains("<title>a &lt; b &amp; &quot;c&quot; </title>"), "{svg}");
+        assert!(svg.contains("&lt;script&gt;") && !svg.contains("<script>"), "{svg}");
+        assert!(svg.contains(r#"d="M0 0L2 3""#) && svg.contains(SERIES[1]), "{svg}");
+    }
+
+    #[test]
+    fn colours_of_a_page_are_its_variables() {
+        let mut canvas = Canvas::new(Place::Page, 10.0, 10.0);
+        canvas.rectangle((0.0, 0.0), (1.0, 1.0), Ink::Series(2), 0.5);
+        let svg = canvas.finish("title", "");
+        assert!(svg.contains("var(--series-2)") && !svg.contains('#'), "{svg}");
+    }
+}

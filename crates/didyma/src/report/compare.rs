@@ -1,0 +1,115 @@
+//! Runs side by side: those that differ only in their seed are one group.
+
+use super::data::{Columns, RunData};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::rounds::RoundReport;
+
+/// Runs of the same settings.
+#[derive(Debug)]
+pub struct Group {
+    /// What sets it apart.
+    pub name: String,
+    /// Its runs; they differ in their seeds.
+    pub runs: Vec<RunData>,
+}
+
+/// Runs of one problem, by group.
+#[derive(Debug)]
+pub struct Comparison {
+    /// In the order in which they were given; at least one.
+    pub groups: Vec<Group>,
+}
+
+impl Comparison {
+    /// Sorts runs of one task into groups.
+    pub fn new(runs: Vec<RunData>) -> Result<Self> {
+        let Some(first) = runs.first() else {
+            return Err(Error::setting("runs", "none", "at least one directory of a run"));
+        };
+        let task = first.manifest.task.clone();
+        if let Some(other) = runs.iter().find(|run| run.manifest.task != task) {
+            let found = format!("a run of {}", other.manifest.task);
+            let why =
+                format!("of {task} like the first run: make a report of its own for each task");
+            return Err(Error::Setting {
+                name: other.name.clone().into(),
+                value: found,
+                expected: why.into(),
+            });
+        }
+        let mut groups: Vec<Group> = Vec::new();
+        for run in runs {
+            match groups.iter_mut().find(|group| alike(&group.runs[0], &run)) {
+                Some(group) => group.runs.push(run),
+                None => groups.push(Group { name: run.method(), runs: vec![run] }),
+            }
+        }
+        tell_apart(&mut groups);
+        Ok(Self { groups })
+    }
+
+    /// The first run, whose problem is that of all.
+    pub fn first(&self) -> &RunData {
+        &self.groups[0].runs[0]
+    }
+
+    /// All runs.
+    pub fn runs(&self) -> impl Iterator<Item = &RunData> {
+        self.groups.iter().flat_map(|group| &group.runs)
+    }
+
+    /// How many runs there are.
+    pub fn len(&self) -> usize {
+        self.runs().count()
+    }
+
+    /// Never: there is at least one run.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+}
+
+impl Group {
+    /// Samples of all its runs, by parameter; none before a first round is done.
+    pub fn samples(&self) -> Option<Columns> {
+        let found: Vec<&Columns> =
+            self.runs.iter().filter_map(|run| run.samples.as_ref()).collect();
+        let dim = found.first()?.len();
+        Some((0..dim).map(|i| found.iter().flat_map(|run| &run[i]).copied().collect()).collect())
+    }
+
+    /// The values of every round that any of its runs has: the round, and a value for each run.
+    pub fn by_round(&self, of: impl Fn(&RoundReport) -> Option<f64>) -> Vec<(u32, Vec<f64>)> {
+        let rounds = self.runs.iter().map(|run| run.summary.rounds.len()).max().unwrap_or(0);
+        (0..rounds)
+            .map(|i| {
+                let reports = self.runs.iter().filter_map(|run| run.summary.rounds.get(i));
+                (i as u32 + 1, reports.filter_map(&of).filter(|v| v.is_finite()).collect())
+            })
+            .filter(|(_, values): &(u32, Vec<f64>)| !values.is_empty())
+            .collect()
+    }
+}
+
+fn alike(a: &RunData, b: &RunData) -> bool {
+    let plain = |run: &RunData| Config { seed: 0, ..run.manifest.config.clone() };
+    plain(a) == plain(b)
+}
+
+/// Groups of the same name get the settings in which they differ.
+fn tell_apart(groups: &mut [Group]) {
+    let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
+    let settings: Vec<_> =
+        groups.iter().map(|group| group.runs[0].manifest.config.list()).collect();
+    for (i, group) in groups.iter_mut().enumerate() {
+        let same: Vec<usize> = (0..names.len()).filter(|&j| names[j] == names[i]).collect();
+        let own = settings[i].iter().enumerate().filter(|(k, (key, value, _))| {
+            *key != "seed" && same.iter().any(|&j| settings[j][*k].1 != *value)
+        });
+        let own: Vec<String> = own.map(|(_, (key, value, _))| format!("{key} {value}")).collect();
+        if !own.is_empty() {
+            group.name = format!("{}, {}", names[i], own.join(", "));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Densities of samples: histograms, and smooth densities of two parameters with the regions that hold most.
+
+use super::contour::rings;
+
+/// An interval of one parameter; densities are not smoothed across its ends.
+pub type Range = (f64, f64);
+
+/// How much of a parameter is drawn: nearly all samples with some room around, but nothing outside of the prior.
+pub fn view<'a>(samples: impl IntoIterator<Item = &'a [f64]>, support: Range) -> Range {
+    let (low, high) = samples
+        .into_iter()
+        .filter(|column| !column.is_empty())
+        .map(|column| {
+            let mut sorted = column.to_vec();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let at = |q: f64| sorted[((sorted.len() - 1) as f64 * q).round() as usize];
+            (at(0.002), at(0.998))
+        })
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+    if low > high {
+        return (0.0, 1.0);
+    }
+    let pad = if high > low { 0.08 * (high - low) } else { 0.5 * low.abs().max(1e-3) };
+    ((low - pad).max(support.0), (high + pad).min(support.1))
+}
+
+/// Bars of equal width over an interval, whose areas are the shares of the samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    /// Where the bars are.
+    pub range: Range,
+    /// Their heights.
+    pub density: Vec<f64>,
+}
+
+impl Histogram {
+    /// Of all samples; those outside of the interval count, but have no bar.
+    pub fn new(samples: &[f64], range: Range, bars: usize) -> Self {
+        let width = (range.1 - range.0) / bars as f64;
+        let mut density = vec![0.0; bars];
+        let unit = 1.0 / (samples.len().max(1) as f64 * width);
+        for &sample in samples.iter().filter(|s| (range.0..=range.1).contains(*s)) {
+            density[(((sample - range.0) / width) as usize).min(bars - 1)] += unit;
+        }
+        Self { range, density }
+    }
+
+    /// As many bars as the samples can fill.
+    pub fn bars(samples: usize) -> usize {
+        ((samples as f64).cbrt() * 2.0).clamp(12.0, 48.0) as usize
+    }
+
+    /// Left end, right end and height of every bar.
+    pub fn iter(&self) -> impl Iterator<Item = (f64, f64, f64)> {
+        let width = (self.range.1 - self.range.0) / self.density.len() as f64;
+        let left = move |i: usize| self.range.0 + i as f64 * width;
+        self.density.iter().enumerate().map(move |(i, &height)| (left(i), left(i + 1), height))
+    }
+
+    /// The height of the highest bar.
+    pub fn highest(&self) -> f64 {
+        self.density.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+/// Cells along each side of a smooth density.
+const CELLS: usize = 96;
+
+/// The density of two parameters on a grid, smoothed by a Gaussian whose width is chosen by cross-validation: as wide
+/// as noise asks for, as narrow as a thin crescent needs.
+#[derive(Clone, Debug)]
+pub struct Density {
+    x: Range,
+    y: Range,
+    /// Heights at the centres of the cells, x fastest; their unit is arbitrary.
+    cells: Vec<f64>,
+}
+
+impl Density {
+    /// The density of the pairs (x_i, y_i).
+    pub fn new(xs: &[f64], ys: &[f64], x: Range, y: Range) -> Self {
+        let [even, odd] = [0, 1].map(|parity| counts(xs, ys, x, y, parity));
+        // Cells of 1/96 of a side: from less than one to a twelfth of the side.
+        let widths = [0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0];
+        let score = |width: f64| {
+            log_likelihood(&smoothed(&even, width), &odd)
+                + log_likelihood(&smoothed(&odd, width), &even)
+        };
+        let best = widths.map(score).into_iter().zip(widths).fold(
+            (f64::NEG_INFINITY, widths[0]),
+            |best, one| if one.0 > best.0 { one } else { best },
+        );
+        let all: Vec<f64> = even.iter().zip(&odd).map(|(a, b)| a + b).collect();
+        Self { x, y, cells: smoothed(&all, best.1) }
+    }
+
+    /// The height above which this share of the samples lies.
+    pub fn level(&self, xs: &[f64], ys: &[f64], share: f64) -> f64 {
+        let mut heights: Vec<f64> = xs.iter().zip(ys).map(|(&x, &y)| self.at(x, y)).collect();
+        heights.sort_unstable_by(f64::total_cmp);
+        let below = ((1.0 - share) * heights.len() as f64) as usize;
+        heights.get(below).copied().unwrap_or(0.0)
+    }
+
+    /// The height at a place, linear between the centres of cells; 0 outside.
+    pub fn at(&self, x: f64, y: f64) -> f64 {
+        let share = |value: f64, (low, high): Range| (value - low) / (high - low);
+        let (u, v) = (share(x, self.x), share(y, self.y));
+        if !((0.0..=1.0).contains(&u) && (0.0..=1.0).contains(&v)) {
+            return 0.0;
+        }
+        let last = (CELLS - 1) as f64;
+        let (u, v) = [u, v].map(|s| (s * CELLS as f64 - 0.5).clamp(0.0, last)).into();
+        let (i, j) = ((u as usize).min(CELLS - 2), (v as usize).min(CELLS - 2));
+        let (a, b) = (u - i as f64, v - j as f64);
+        let cell = |i: usize, j: usize| self.cells[j * CELLS + i];
+        (1.0 - b) * ((1.0 - a) * cell(i, j) + a * cell(i + 1, j))
+            + b * ((1.0 - a) * cell(i, j + 1) + a * cell(i + 1, j + 1))
+    }
+
+    /// The outlines of the region that is higher than `level`.
+    pub fn outlines(&self, level: f64) -> Vec<Vec<(f64, f64)>> {
+        // Centres of cells, and a border of nothing at the edges, so that every outline closes.
+        let side = CELLS + 2;
+        let mut heights = vec![0.0; side * side];
+        for (j, row) in self.cells.chunks_exact(CELLS).enumerate() {
+            heights[(j + 1) * side + 1..][..CELLS].copy_from_slice(row);
+        }
+        let place = |index: f64, (low, high): Range| {
+            let share = ((index - 0.5) / CELLS as f64).clamp(0.0, 1.0);
+            low + share * (high - low)
+        };
+        let outlines = rings(&heights, side, level);
+        outlines
+            .into_iter()
+            .map(|ring| ring.iter().map(|&(i, j)| (place(i, self.x), place(j, self.y))).collect())
+            .collect()
+    }
+}
+
+/// Samples by cell, of even or odd number.
+fn counts(xs: &[f64], ys: &[f64], x: Range, y: Range, parity: usize) -> Vec<f64> {
+    let mut cells = vec![0.0; CELLS * CELLS];
+    let cell = |value: f64, (low, high): Range| {
+        let share = (value - low) / (high - low);
+        (0.0..=1.0).contains(&share).then(|| ((share * CELLS as f64) as usize).min(CELLS - 1))
+    };
+    for (&a, &b) in xs.iter().zip(ys).skip(parity).step_by(2) {
+        if let (Some(i), Some(j)) = (cell(a, x), cell(b, y)) {
+            cells[j * CELLS + i] += 1.0;
+        }
+    }
+    cells
+}
+
+/// Σ n log p with p the heights as probabilities, and a little everywhere.
+fn log_likelihood(heights: &[f64], counts: &[f64]) -> f64 {
+    let total: f64 = heights.iter().sum::<f64>().max(1e-300);
+    let floor = 1e-4 / heights.len() as f64;
+    heights.iter().zip(counts).map(|(h, n)| n * (h / total + floor).ln()).sum()
+}
+
+/// Smoothed along both sides by a Gaussian of this width in cells, reflected at the ends.
+fn smoothed(cells: &[f64], width: f64) -> Vec<f64> {
+    let reach = (3.5 * width).ceil() as usize;
+    let kernel: Vec<f64> = (0..=reach).map(|k| (-0.5 * (k as f64 / width).powi(2)).exp()).collect();
+    let sum = kernel[0] + 2.0 * kernel[1..].iter().sum::<f64>();
+    let kernel: Vec<f64> = kernel.iter().map(|k| k / sum).collect();
+    let rows = along(cells, &kernel);
+    transposed(&along(&transposed(&rows), &kernel))
+}
+
+fn along(cells: &[f64], kernel: &[f64]) -> Vec<f64> {
+    let reflected = |i: isize| {
+        let last = CELLS as isize - 1;
+        let i = if i < 0 { -i - 1 } else { i };
+        (if i > last { 2 * last + 1 - i } else { i }) as usize
+    };
+    let mut smooth = vec![0.0; cells.len()];
+    for (from, to) in cells.chunks_exact(CELLS).zip(smooth.chunks_exact_mut(CELLS)) {
+        for (i, &height) in from.iter().enumerate().filter(|(_, height)| **height > 0.0) {
+            to[i] += kernel[0] * height;
+            for (k, weight) in kernel.iter().enumerate().skip(1) {
+                to[reflected(i as isize + k as isize)] += weight * height;
+                to[reflected(i as isize - k as isize)] += weight * height;
+            }
+        }
+    }
+    smooth
+}
+
+fn transposed(cells: &[f64]) -> Vec<f64> {
+    (0..cells.len()).map(|i| cells[(i % CELLS) * CELLS + i / CELLS]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Streams};
+    use rand_distr::{Distribution, StandardNormal};
+
+    const N: usize = 20_000;
+
+    fn normal(stream: u64) -> Vec<f64> {
+        let mut rng = Streams::new(7).stream(Purpose::Diagnostic, 0, stream);
+        (0..N).map(|_| StandardNormal.sample(&mut rng)).collect()
+    }
+
+    /// Whether a point is inside by the even-odd rule.
+    fn inside(rings: &[Vec<(f64, f64)>], (x, y): (f64, f64)) -> bool {
+        let edges = rings.iter().flat_map(|r| r.iter().zip(r.iter().cycle().skip(1)));
+        let crossed = edges.filter(|((x0, y0), (x1, y1))| {
+            (*y0 > y) != (*y1 > y) && x < (x1 - x0) * (y - y0) / (y1 - y0) + x0
+        });
+        crossed.count() % 2 == 1
+    }
+
+    /// The region's outlines hold their share of new samples. Both the level and the share found have the standard error
+    /// √(share (1 − share) / n), so their difference √2 times that; four of these, and 0.5 % for the grid.
+    #[test]
+    fn regions_hold_their_share() {
+        let bend = |x: &[f64], y: Vec<f64>| -> Vec<f64> {
+            x.iter().zip(y).map(|(x, y)| x * x + 0.2 * y).collect()
+        };
+        let plain = |_: &[f64], y: Vec<f64>| y;
+        let laws: [&dyn Fn(&[f64], Vec<f64>) -> Vec<f64>; 2] = [&plain, &bend];
+        for (law, name) in laws.into_iter().zip(["normal", "crescent"]) {
+            let (x, new_x) = (normal(0), normal(2));
+            let (y, new_y) = (law(&x, normal(1)), law(&new_x, normal(3)));
+            let all = (f64::NEG_INFINITY, f64::INFINITY);
+            let density = Density::new(&x, &y, view([&*x], all), view([&*y], all));
+            for share in [0.68, 0.95] {
+                let rings = density.outlines(density.level(&x, &y, share));
+                let held = new_x.iter().zip(&new_y).filter(|p| inside(&rings, (*p.0, *p.1)));
+                let found = held.count() as f64 / N as f64;
+                let error = (2.0 * share * (1.0 - share) / N as f64).sqrt();
+                assert!((found - share).abs() < 4.0 * error + 0.005, "{name} {share}: {found}");
+            }
+        }
+    }
+
+    /// Against the exact region of a normal law: radius² = −2 log (1 − share).
+    #[test]
+    fn the_region_of_a_normal_law_is_a_disc() {
+        let (x, y) = (normal(0), normal(1));
+        let range = (-4.0, 4.0);
+        let density = Density::new(&x, &y, range, range);
+        let radius = (-2.0 * (1.0f64 - 0.68).ln()).sqrt();
+        let rings = density.outlines(density.level(&x, &y, 0.68));
+        let ring = rings.iter().max_by_key(|ring| ring.len()).unwrap();
+        let mean = ring.iter().map(|(x, y)| x.hypot(*y)).sum::<f64>() / ring.len() as f64;
+        // The share p has the error √(p q / n), and d radius / d p = 1 / (radius (1 − p)); four errors, and a fifth of
+        // a cell of 1/12.
+        let error = (0.68 * 0.32 / N as f64).sqrt() / (radius * 0.32);
+        assert!((mean - radius).abs() < 4.0 * error + 0.2 / 12.0, "{mean} {radius}");
+    }
+
+    /// Nothing is lost at the edge of a uniform prior.
+    #[test]
+    fn edges_do_not_fade() {
+        let unit = |stream| -> Vec<f64> {
+            normal(stream).iter().map(|&z| crate::normal::distribution(z)).collect()
+        };
+        let (x, y) = (unit(0), unit(1));
+        let density = Density::new(&x, &y, (0.0, 1.0), (0.0, 1.0));
+        let (edge, middle) = (density.at(0.001, 0.5), density.at(0.5, 0.5));
+        assert!((edge / middle - 1.0).abs() < 0.35, "{edge} {middle}");
+        assert_eq!(density.at(-0.1, 0.5), 0.0);
+    }
+
+    #[test]
+    fn bars_hold_their_share() {
+        let x = normal(0);
+        let histogram = Histogram::new(&x, (-2.0, 2.0), 40);
+        let area: f64 = histogram.iter().map(|(left, right, height)| (right - left) * height).sum();
+        let inside = x.iter().filter(|x| x.abs() <= 2.0).count() as f64 / N as f64;
+        assert!((area - inside).abs() < 1e-12);
+        let (left, right, height) = histogram.iter().nth(25).unwrap();
+        let share = crate::normal::distribution(right) - crate::normal::distribution(left);
+        let error = (share / N as f64).sqrt();
+        assert!((height * (right - left) - share).abs() < 4.0 * error);
+    }
+
+    #[test]
+    fn few_samples_and_points_are_drawn_too() {
+        assert_eq!(view([&[][..]], (0.0, 1.0)), (0.0, 1.0));
+        let (low, high) = view([&[2.0, 2.0][..]], (f64::NEG_INFINITY, f64::INFINITY));
+        assert!(low < 2.0 && high > 2.0);
+        let density = Density::new(&[2.0; 5], &[2.0; 5], (low, high), (low, high));
+        assert!(!density.outlines(density.level(&[2.0; 5], &[2.0; 5], 0.68)).is_empty());
+        assert_eq!(Histogram::new(&[], (0.0, 1.0), 12).highest(), 0.0);
+    }
+}

@@ -1,0 +1,85 @@
+//! Figures by name.
+
+use super::canvas::Place;
+use super::compare::Comparison;
+use super::{levels, metrics, pairs, predictive, rounds, time, training};
+
+/// The kinds of figures, in the order of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Parameters in pairs.
+    Pairs,
+    /// Scores by round.
+    Metrics,
+    /// Losses by epoch.
+    Training,
+    /// Parameters simulated, by round.
+    Simulations,
+    /// Simulations at the posterior against the observation.
+    Predictive,
+    /// Moments of the levels.
+    Levels,
+    /// Where the time went.
+    Time,
+}
+
+/// A figure, ready to be shown.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Its kind.
+    pub kind: Kind,
+    /// What it shows.
+    pub title: String,
+    /// How to read it.
+    pub caption: String,
+    /// The image.
+    pub svg: String,
+}
+
+impl Kind {
+    /// All of them with their names.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("pairs", Self::Pairs),
+        ("metrics", Self::Metrics),
+        ("training", Self::Training),
+        ("simulations", Self::Simulations),
+        ("predictive", Self::Predictive),
+        ("levels", Self::Levels),
+        ("time", Self::Time),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(_, kind)| *kind == self);
+        known.map_or("", |(name, _)| name)
+    }
+
+    /// The figure of these runs, or none where there is nothing to draw yet.
+    pub fn draw(self, runs: &Comparison, place: Place) -> Option<Figure> {
+        let draw = match self {
+            Self::Pairs => pairs::draw,
+            Self::Metrics => metrics::draw,
+            Self::Training => training::draw,
+            Self::Simulations => rounds::draw,
+            Self::Predictive => predictive::draw,
+            Self::Levels => levels::draw,
+            Self::Time => time::draw,
+        };
+        draw(runs, place)
+    }
+
+    /// Why there may be nothing to draw.
+    pub fn needs(self) -> &'static str {
+        match self {
+            Self::Metrics => {
+                "a finished round of a task whose true posterior or parameters are known"
+            }
+            Self::Training => "an epoch of training",
+            Self::Simulations => "a simulation",
+            Self::Levels => {
+                "a single run by a method that has levels, with a finished round and enough simulations"
+            }
+            Self::Pairs | Self::Predictive | Self::Time => "a finished round",
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Scores of the posterior, round by round.
+
+use super::axes::{Frame, Scale, number};
+use super::canvas::{Canvas, Ink, Place, Stroke};
+use super::compare::{Comparison, Group};
+use super::figure::{Figure, Kind};
+use super::legend;
+use crate::rounds::RoundReport;
+
+const PANEL: (f64, f64) = (340.0, 170.0);
+const LEFT: f64 = 58.0;
+const ABOVE: f64 = 28.0;
+const BELOW: f64 = 42.0;
+const RIGHT: f64 = 18.0;
+
+/// A score: its name, and how it is read.
+struct Score {
+    name: &'static str,
+    about: &'static str,
+    of: fn(&RoundReport) -> Option<f64>,
+    /// The value of a perfect posterior, where it is known.
+    ideal: Option<f64>,
+}
+
+const SCORES: [Score; 4] = [
+    Score {
+        name: "C2ST",
+        about: "0.5 is perfect, 1 worst",
+        of: |r| r.scores.c2st,
+        ideal: Some(0.5),
+    },
+    Score { name: "MMD²", about: "0 is perfect", of: |r| r.scores.mmd2, ideal: Some(0.0) },
+    Score { name: "LMD", about: "distance of simulations", of: |r| r.scores.lmd, ideal: None },
+    Score { name: "NLOG", about: "−log q of the truth", of: |r| r.scores.nlog, ideal: None },
+];
+
+pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
+    let has = |score: &&Score| runs.groups.iter().any(|g| !g.by_round(score.of).is_empty());
+    let scores: Vec<&Score> = SCORES.iter().filter(has).collect();
+    if scores.is_empty() {
+        return None;
+    }
+    let (columns, rows) = (scores.len().min(2), scores.len().div_ceil(2));
+    let step = (LEFT + PANEL.0 + RIGHT, ABOVE + PANEL.1 + BELOW);
+    let top = legend::height(runs);
+    let (width, height) = (columns as f64 * step.0, top + rows as f64 * step.1);
+    let mut canvas = Canvas::new(place, width, height);
+    legend::draw(&mut canvas, runs, (LEFT, 0.0));
+    for (i, score) in scores.iter().enumerate() {
+        let corner = ((i % 2) as f64 * step.0 + LEFT, top + (i / 2) as f64 * step.1 + ABOVE);
+        panel(&mut canvas, corner, score, runs);
+    }
+    let title = "Quality by round".to_owned();
+    let caption = "How close the posterior of each round is to the truth. C2ST: how often a classifier tells its samples \
+                   from the reference. LMD: log of the median distance of simulations to the observation. NLOG: −log of \
+                   the density at the true parameters. Bands span the seeds."
+        .to_owned();
+    let svg = canvas.finish(&title, &caption);
+    Some(Figure { kind: Kind::Metrics, title, caption, svg })
+}
+
+fn panel(canvas: &mut Canvas, corner: (f64, f64), score: &Score, runs: &Comparison) {
+    let lines: Vec<_> = runs.groups.iter().map(|group| group.by_round(score.of)).collect();
+    let values = lines.iter().flatten().flat_map(|(_, values)| values.iter().copied());
+    let last = lines.iter().flatten().map(|(round, _)| *round).max().unwrap_or(1);
+    let frame = Frame {
+        corner,
+        size: PANEL,
+        x: Scale::new(0.7, f64::from(last) + 0.3),
+        y: Scale::around(values.chain(score.ideal)),
+    };
+    frame.title(canvas, &format!("{}: {}", score.name, score.about));
+    frame.y_axis(canvas, "");
+    frame.x_axis(canvas, "round");
+    if let Some(ideal) = score.ideal {
+        let y = frame.up(ideal);
+        let stroke = Stroke::new(Ink::Reference, 1.4).dashed();
+        canvas.line((frame.corner.0, y), (frame.right(), y), stroke);
+    }
+    for (i, (line, group)) in lines.iter().zip(&runs.groups).enumerate() {
+        series(canvas, &frame, Ink::Series(i), line, (score.name, group));
+    }
+}
+
+/// The mean over seeds with a band from the lowest to the highest.
+fn series(
+    canvas: &mut Canvas,
+    frame: &Frame,
+    ink: Ink,
+    line: &[(u32, Vec<f64>)],
+    (score, group): (&str, &Group),
+) {
+    let low = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let place = |(round, values): &(u32, Vec<f64>), of: &dyn Fn(&[f64]) -> f64| {
+        frame.place(f64::from(*round), of(values))
+    };
+    if group.runs.len() > 1 {
+        let mut band: Vec<_> = line.iter().map(|point| place(point, &high)).collect();
+        band.extend(line.iter().rev().map(|point| place(point, &low)));
+        canvas.areas([band.as_slice()], ink, 0.18);
+    }
+    let means: Vec<_> = line.iter().map(|point| place(point, &mean)).collect();
+    canvas.lines([means.as_slice()], Stroke::new(ink, 1.8));
+    for ((round, values), &at) in line.iter().zip(&means) {
+        let spread = match values.len() {
+            1 => String::new(),
+            _ => format!(" ({} to {})", number(low(values)), number(high(values))),
+        };
+        let words = format!("{}, round {round}: {score} {:.3}{spread}", group.name, mean(values));
+        canvas.telling(&words, |canvas| canvas.dot(at, 4.0, ink));
+    }
+}

@@ -1,0 +1,191 @@
+//! One page about a run, or several of one problem: figures, tables and words, in a single file without any other.
+
+use super::axes::number;
+use super::canvas::{Place, escaped};
+use super::compare::Comparison;
+use super::data::RunData;
+use super::figure::{Figure, Kind};
+use super::words::{advice, command, parameter_lines};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+
+/// The page as HTML.
+pub fn page(runs: &Comparison) -> String {
+    let figures: Vec<Figure> =
+        Kind::ALL.iter().filter_map(|(_, kind)| kind.draw(runs, Place::Page)).collect();
+    let title = title(runs);
+    let names: Vec<&str> = figures.iter().map(|figure| figure.kind.name()).collect();
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"generator\" content=\"didyma {}\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body data-figures=\"{}\">\n",
+        env!("CARGO_PKG_VERSION"),
+        escaped(&title),
+        names.join(" ")
+    );
+    html.push_str(&header(runs, &title));
+    html.push_str("<main>\n");
+    html.push_str(&warnings(runs));
+    for figure in &figures {
+        html.push_str(&section(figure));
+        if figure.kind == Kind::Pairs {
+            html.push_str(&parameters(runs));
+        }
+    }
+    html.push_str(&made(runs));
+    write!(
+        html,
+        "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+    .expect("a string takes everything");
+    html
+}
+
+fn title(runs: &Comparison) -> String {
+    let task = &runs.first().manifest.task;
+    match (runs.groups.len(), runs.len()) {
+        (1, 1) => format!("{task} by {}", runs.first().method()),
+        (1, seeds) => format!("{task} by {}, {seeds} seeds", runs.first().method()),
+        (groups, all) => format!("{task}: {groups} methods, {all} runs"),
+    }
+}
+
+/// The title, and the numbers that matter most.
+fn header(runs: &Comparison, title: &str) -> String {
+    let run = runs.first();
+    let mut facts = Vec::new();
+    if runs.len() == 1 {
+        let (done, all) = (run.summary.rounds.len(), run.manifest.config.rounds);
+        let simulations: usize = run.simulated.iter().map(|(count, _)| count).sum();
+        facts.push((format!("{done} / {all}"), "rounds"));
+        facts.push((simulations.to_string(), "simulations"));
+        facts.push((duration(run.summary.seconds_total), "wall-clock time"));
+        if let Some(c2st) = run.summary.rounds.last().and_then(|round| round.scores.c2st) {
+            facts.push((format!("{c2st:.3}"), "C2ST, 0.5 is perfect"));
+        }
+        facts.extend(run.summary.peak_rss_mb.map(|mb| (format!("{mb:.0} MB"), "memory")));
+    } else {
+        facts.push((runs.groups.len().to_string(), "methods"));
+        facts.push((runs.len().to_string(), "runs"));
+    }
+    let mut html = format!(
+        "<header>\n<div class=\"bar\"><p class=\"brand\">didyma</p>\
+         <button id=\"theme\" type=\"button\" aria-pressed=\"false\">dark</button></div>\n<h1>{}</h1>\n<ul class=\"facts\">\n",
+        escaped(title)
+    );
+    for (value, name) in facts {
+        writeln!(html, "<li><b>{}</b><span class=\"muted\">{name}</span></li>", escaped(&value))
+            .expect("a string takes everything");
+    }
+    html.push_str("</ul>\n</header>\n");
+    html
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 100.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+fn warnings(runs: &Comparison) -> String {
+    let told = |run: &RunData| -> Vec<String> {
+        let whose = if runs.len() == 1 { String::new() } else { format!("{}: ", run.name) };
+        advice(run).into_iter().map(|words| format!("{whose}{words}")).collect()
+    };
+    let words: Vec<String> = runs.runs().flat_map(told).collect();
+    if words.is_empty() {
+        return "<p class=\"good\">Nothing that was checked speaks against this posterior.</p>\n"
+            .to_owned();
+    }
+    let items: String =
+        words.iter().map(|words| format!("<li>{}</li>\n", escaped(words))).collect();
+    format!(
+        "<section class=\"warnings\" aria-label=\"Warnings\"><h2>Read this first</h2>\n<ul>\n{items}</ul></section>\n"
+    )
+}
+
+fn section(figure: &Figure) -> String {
+    let Figure { kind, title, caption, svg } = figure;
+    format!(
+        "<section>\n<h2>{}</h2>\n<figure id=\"fig-{}\">\n<div class=\"scroll\">{svg}</div>\n\
+         <figcaption class=\"muted\">{}</figcaption>\n</figure>\n</section>\n",
+        escaped(title),
+        kind.name(),
+        escaped(caption)
+    )
+}
+
+/// The table of parameters, a row for each group where there are several.
+fn parameters(runs: &Comparison) -> String {
+    let first = runs.first();
+    let several = runs.groups.len() > 1;
+    let mut rows = String::new();
+    let of_groups: Vec<_> = runs
+        .groups
+        .iter()
+        .filter_map(|group| {
+            let lines = parameter_lines(&first.prior, &group.samples()?, first.truth.as_deref());
+            Some((&group.name, lines))
+        })
+        .collect();
+    for parameter in 0..first.dim() {
+        for (name, lines) in &of_groups {
+            let p = &lines[parameter];
+            let [low, _, median, _, high] = p.quantiles.map(number);
+            let truth = p.truth.map_or(String::new(), number);
+            let whose = if several { format!("<td>{}</td>", escaped(name)) } else { String::new() };
+            writeln!(
+                rows,
+                "<tr><th scope=\"row\">{}</th>{whose}<td>{}</td><td>{}</td><td>{low}</td><td>{median}</td><td>{high}</td>\
+                 <td>{truth}</td><td>{}</td></tr>",
+                escaped(&p.name),
+                number(p.mean),
+                number(p.sd),
+                escaped(&p.prior)
+            )
+            .expect("a string takes everything");
+        }
+    }
+    let whose = if several { "<th scope=\"col\">run</th>" } else { "" };
+    format!(
+        "<section>\n<h2>Parameters</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Parameters\">\
+         <table><thead><tr><th scope=\"col\">parameter</th>{whose}<th scope=\"col\">mean</th><th scope=\"col\">sd</th>\
+         <th scope=\"col\">2.5 %</th><th scope=\"col\">median</th><th scope=\"col\">97.5 %</th><th scope=\"col\">true</th>\
+         <th scope=\"col\">prior</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</section>\n"
+    )
+}
+
+/// How it was made, and how to make it again.
+fn made(runs: &Comparison) -> String {
+    let mut html = "<section>\n<h2>How it was made</h2>\n".to_owned();
+    for run in runs.runs() {
+        let command = escaped(&command(run));
+        let settings: String = run
+            .manifest
+            .config
+            .list()
+            .iter()
+            .map(|(key, value, about)| {
+                let (value, about) = (escaped(value), escaped(about));
+                format!("<tr><th scope=\"row\">{key}</th><td>{value}</td><td class=\"muted\">{about}</td></tr>\n")
+            })
+            .collect();
+        write!(
+            html,
+            "<h3>{}</h3>\n<p class=\"muted\">didyma {}, seed {}</p>\n<pre tabindex=\"0\"><code>{command}</code></pre>\n\
+             <details><summary>Every setting</summary>\n<div class=\"scroll\" tabindex=\"0\"><table><tbody>\n{settings}</tbody></table>\
+             </div></details>\n",
+            escaped(&run.name),
+            escaped(&run.summary.version),
+            run.summary.seed
+        )
+        .expect("a string takes everything");
+    }
+    html.push_str("</section>\n");
+    html
+}

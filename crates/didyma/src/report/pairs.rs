@@ -1,0 +1,254 @@
+//! The posterior: every chosen parameter alone, and every two of them together.
+
+use super::axes::{Frame, Scale, number};
+use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
+use super::compare::Comparison;
+use super::data::Columns;
+use super::density::{Density, Histogram, Range, view};
+use super::figure::{Figure, Kind};
+
+/// Parameters that are drawn, at most.
+pub const MOST: usize = 6;
+/// Shares of the posterior inside of the outlines.
+const SHARES: [f64; 2] = [0.95, 0.68];
+/// Room for the numbers and names at the left and below.
+const LEFT: f64 = 64.0;
+const BELOW: f64 = 44.0;
+const ABOVE: f64 = 16.0;
+const GAP: f64 = 8.0;
+/// Rows of a legend.
+const LINE: f64 = 20.0;
+
+/// What is drawn as one: the samples, and how.
+struct Layer {
+    name: String,
+    samples: Columns,
+    ink: Ink,
+    /// Whether regions are filled, or only outlined.
+    filled: bool,
+}
+
+/// The parameters that are drawn: those that the data tell most about, in their own order.
+pub fn chosen(runs: &Comparison) -> Vec<usize> {
+    let run = runs.first();
+    let mut order: Vec<usize> = (0..run.dim()).collect();
+    if let (Some(samples), true) = (&run.samples, order.len() > MOST) {
+        let narrowing = |i: usize| {
+            deviation(&samples[i]) / run.proposals.first().map_or(1.0, |p| deviation(&p[i]))
+        };
+        order.sort_by(|&a, &b| narrowing(a).total_cmp(&narrowing(b)));
+        order.truncate(MOST);
+        order.sort_unstable();
+    }
+    order
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt()
+}
+
+pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
+    let layers = layers(runs);
+    if layers.iter().all(|layer| layer.ink == Ink::Reference) {
+        return None;
+    }
+    let shown = chosen(runs);
+    let cell = (if shown.len() == 1 { 420.0 } else { 720.0 / shown.len() as f64 })
+        .min(260.0_f64.max(720.0 / shown.len().max(3) as f64));
+    let side = shown.len() as f64 * (cell + GAP);
+    let legend = if shown.len() < 3 { LINE * (layers.len() + 1) as f64 } else { 0.0 };
+    let (width, height) = (LEFT + side, ABOVE + legend + side + BELOW);
+    let mut canvas = Canvas::new(place, width, height);
+    let first = runs.first();
+    let views: Vec<Range> = shown
+        .iter()
+        .map(|&i| view(layers.iter().map(|layer| &*layer.samples[i]), first.support(i)))
+        .collect();
+    let truth = |k: usize| first.truth.as_ref().map(|truth| truth[shown[k]]);
+    for (row, column) in (0..shown.len()).flat_map(|r| (0..=r).map(move |c| (r, c))) {
+        let frame = Frame {
+            corner: (
+                LEFT + column as f64 * (cell + GAP),
+                ABOVE + legend + row as f64 * (cell + GAP),
+            ),
+            size: (cell, cell),
+            x: Scale::new(views[column].0, views[column].1),
+            y: Scale::new(views[row].0, views[row].1),
+        };
+        match row == column {
+            true => marginal(&mut canvas, frame, &layers, (shown[row], views[row]), truth(row)),
+            false => {
+                let pair = (shown[column], shown[row]);
+                let area = (views[column], views[row]);
+                together(&mut canvas, &frame, &layers, pair, area, (truth(column), truth(row)));
+            }
+        }
+        frame.border(&mut canvas);
+        let names = (&*first.labels[shown[column]], &*first.labels[shown[row]]);
+        edges(&mut canvas, &frame, (row, column, shown.len()), names);
+    }
+    let corner = match legend > 0.0 {
+        true => (LEFT, ABOVE + 4.0),
+        false => (LEFT + 2.0 * (cell + GAP) + 12.0, ABOVE + 14.0),
+    };
+    describe(&mut canvas, corner, &layers, first.truth.is_some());
+    let left_out = first.dim() - shown.len();
+    let others = match left_out {
+        0 => String::new(),
+        n => format!(
+            " The {} parameters that changed most are drawn; {n} others are in the table.",
+            shown.len()
+        ),
+    };
+    let title = "Posterior".to_owned();
+    let caption = format!(
+        "Each parameter alone, and in pairs the regions that hold 68 and 95 % of the posterior.{others}"
+    );
+    let svg = canvas.finish(&title, &caption);
+    Some(Figure { kind: Kind::Pairs, title, caption, svg })
+}
+
+fn layers(runs: &Comparison) -> Vec<Layer> {
+    let single = runs.groups.len() == 1;
+    let reference = runs.first().reference.clone().map(|samples| Layer {
+        name: "reference".to_owned(),
+        samples,
+        ink: Ink::Reference,
+        filled: false,
+    });
+    let groups = runs.groups.iter().enumerate().filter_map(|(i, group)| {
+        let name = if single { "posterior".to_owned() } else { group.name.clone() };
+        let samples = group.samples()?;
+        Some(Layer { name, samples, ink: Ink::Series(i), filled: i == 0 })
+    });
+    groups.chain(reference).collect()
+}
+
+/// One parameter: bars for what is filled, outlines for the rest.
+fn marginal(
+    canvas: &mut Canvas,
+    frame: Frame,
+    layers: &[Layer],
+    (parameter, range): (usize, Range),
+    truth: Option<f64>,
+) {
+    let histograms: Vec<Histogram> = layers
+        .iter()
+        .map(|layer| {
+            let column = &layer.samples[parameter];
+            Histogram::new(column, range, Histogram::bars(column.len()))
+        })
+        .collect();
+    let highest = histograms.iter().map(Histogram::highest).fold(0.0, f64::max);
+    let frame = Frame { y: Scale::new(0.0, 1.08 * highest), ..frame };
+    for (layer, histogram) in layers.iter().zip(&histograms) {
+        for (left, right, height) in histogram.iter().filter(|bar| layer.filled && bar.2 > 0.0) {
+            let corner = frame.place(left, height);
+            let size = (frame.across(right) - corner.0, frame.bottom() - corner.1);
+            let words =
+                format!("{} to {}: density {}", number(left), number(right), number(height));
+            canvas.telling(&words, |canvas| canvas.rectangle(corner, size, layer.ink, 0.55));
+        }
+        if !layer.filled {
+            let steps: Vec<_> = histogram
+                .iter()
+                .flat_map(|(left, right, height)| {
+                    [frame.place(left, height), frame.place(right, height)]
+                })
+                .collect();
+            canvas.lines([steps.as_slice()], stroke(layer));
+        }
+    }
+    if let Some(truth) = truth.filter(|t| (range.0..=range.1).contains(t)) {
+        let x = frame.across(truth);
+        canvas.telling(&format!("true value {}", number(truth)), |canvas| {
+            canvas.line((x, frame.corner.1), (x, frame.bottom()), Stroke::new(Ink::Truth, 1.6));
+        });
+    }
+}
+
+fn stroke(layer: &Layer) -> Stroke {
+    let stroke = Stroke::new(layer.ink, 1.6);
+    if layer.ink == Ink::Reference { stroke.dashed() } else { stroke }
+}
+
+/// Two parameters: the regions that hold most.
+fn together(
+    canvas: &mut Canvas,
+    frame: &Frame,
+    layers: &[Layer],
+    (x, y): (usize, usize),
+    (x_range, y_range): (Range, Range),
+    truth: (Option<f64>, Option<f64>),
+) {
+    for layer in layers {
+        let (xs, ys) = (&layer.samples[x], &layer.samples[y]);
+        let density = Density::new(xs, ys, x_range, y_range);
+        for (share, opacity) in SHARES.into_iter().zip([0.22, 0.4]) {
+            let outlines = density.outlines(density.level(xs, ys, share));
+            let placed: Vec<Vec<_>> = outlines
+                .iter()
+                .map(|ring| {
+                    let close = ring.iter().chain(ring.first());
+                    close.map(|&(x, y)| frame.place(x, y)).collect()
+                })
+                .collect();
+            let words = format!("{}: {:.0} % lies inside", layer.name, 100.0 * share);
+            canvas.telling(&words, |canvas| {
+                if layer.filled {
+                    canvas.areas(placed.iter().map(Vec::as_slice), layer.ink, opacity);
+                }
+                let width = if layer.filled { 1.0 } else { 1.4 };
+                canvas.lines(placed.iter().map(Vec::as_slice), Stroke { width, ..stroke(layer) });
+            });
+        }
+    }
+    if let (Some(a), Some(b)) = truth {
+        let inside = (x_range.0..=x_range.1).contains(&a) && (y_range.0..=y_range.1).contains(&b);
+        if inside {
+            let (x, y) = frame.place(a, b);
+            let words = format!("true values {}, {}", number(a), number(b));
+            canvas.telling(&words, |canvas| {
+                canvas.line((x - 6.0, y), (x + 6.0, y), Stroke::new(Ink::Truth, 2.0));
+                canvas.line((x, y - 6.0), (x, y + 6.0), Stroke::new(Ink::Truth, 2.0));
+            });
+        }
+    }
+}
+
+/// Numbers and names, at the outer cells only.
+fn edges(
+    canvas: &mut Canvas,
+    frame: &Frame,
+    (row, column, count): (usize, usize, usize),
+    names: (&str, &str),
+) {
+    if row + 1 == count {
+        frame.x_axis(canvas, "");
+        frame.x_name(canvas, names.0, 34.0);
+    }
+    if column == 0 && row > 0 {
+        for tick in frame.y.ticks((frame.size.1 / 44.0).max(2.0) as usize) {
+            let label = Label::new(11.0, Ink::Muted, Anchor::End);
+            canvas.text((frame.corner.0 - 6.0, frame.up(tick) + 4.0), &number(tick), label);
+        }
+        let at = (frame.corner.0 - 48.0, frame.corner.1 + 0.5 * frame.size.1);
+        canvas.text(at, names.1, Label::new(12.0, Ink::Text, Anchor::Middle).upwards());
+    }
+}
+
+/// What the colours mean.
+fn describe(canvas: &mut Canvas, (x, y): (f64, f64), layers: &[Layer], truth: bool) {
+    let mut entries: Vec<(&str, Stroke)> =
+        layers.iter().map(|layer| (&*layer.name, Stroke { width: 3.0, ..stroke(layer) })).collect();
+    if truth {
+        entries.push(("true parameters", Stroke::new(Ink::Truth, 3.0)));
+    }
+    for (i, (name, stroke)) in entries.into_iter().enumerate() {
+        let y = y + LINE * i as f64;
+        canvas.line((x, y), (x + 22.0, y), stroke);
+        canvas.text((x + 30.0, y + 4.0), name, Label::new(12.0, Ink::Text, Anchor::Start));
+    }
+}

@@ -1,0 +1,168 @@
+//! Pages and figures of whole runs.
+
+#![allow(clippy::unwrap_used)]
+
+use didyma::config::{Config, Profile};
+use didyma::estimator::Method;
+use didyma::observe::{Event, Observer};
+use didyma::prior::{Marginal, Prior};
+use didyma::report::{Comparison, Kind, Place, RunData, page, png};
+use didyma::rounds::{Model, Progress, infer};
+use didyma::run::{Manifest, Recorder, RunDir};
+use didyma::simulator::from_fn;
+use didyma::tasks::Task;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+fn tiny(method: Method, seed: u64) -> Config {
+    let mut config = Config::new(Profile::Default, method);
+    (config.rounds, config.simulations, config.seed) = (2, 200, seed);
+    (config.flow.layers, config.flow.units) = (2, 8);
+    config.train.steps = Some(40);
+    config
+}
+
+/// Stops a run after its first round, or before.
+struct StopAfter(u32);
+
+impl Observer for StopAfter {
+    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
+        Ok(match event {
+            Event::RoundFinished { report, .. } if report.round >= self.0 => ControlFlow::Break(()),
+            Event::Simulated { .. } if self.0 == 0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+    }
+}
+
+fn run(dir: &Path, model: &Model, task: &str, config: &Config, rounds: u32) -> RunData {
+    let manifest = Manifest { task: task.to_owned(), config: config.clone() };
+    let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
+    let mut observer = (Recorder::new(run, Vec::new()).unwrap(), StopAfter(rounds));
+    infer(model, config, 2, Progress::default(), &mut observer).unwrap();
+    drop(observer);
+    RunData::read(dir, 2).unwrap()
+}
+
+fn of_task(dir: &Path, name: &str, config: &Config, rounds: u32) -> RunData {
+    let task = Task::named(name).unwrap();
+    run(dir, &(&task).into(), name, config, rounds)
+}
+
+fn figures(runs: &Comparison) -> Vec<&'static str> {
+    let drawn = Kind::ALL.iter().filter_map(|(_, kind)| kind.draw(runs, Place::Alone));
+    drawn
+        .map(|figure| {
+            // A bitmap is made of what is well formed only.
+            assert!(png(&figure.svg).len() > 1000, "{}", figure.kind.name());
+            figure.kind.name()
+        })
+        .collect()
+}
+
+/// No other file or address is asked for: the name of SVG's language is the only one there.
+fn stands_alone(html: &str) {
+    let rest = html.replace("http://www.w3.org/2000/svg", "");
+    for word in ["http:", "https:", "src=", "href=", "@import", "url("] {
+        assert!(!rest.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_page_shows_everything_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = tiny(Method::Tgrr, 3);
+    let data = of_task(&folder.path().join("one"), "two-moons", &config, 9);
+    let again = RunData::read(&folder.path().join("one"), 1).unwrap();
+    let runs = Comparison::new(vec![data]).unwrap();
+    let html = page(&runs);
+    assert_eq!(html, page(&Comparison::new(vec![again]).unwrap()), "for any number of threads");
+    for part in [
+        "fig-pairs",
+        "fig-training",
+        "fig-simulations",
+        "fig-predictive",
+        "fig-levels",
+        "fig-time",
+        "<th scope=\"row\">theta2</th>",
+        "didyma infer two-moons --method tgrr --rounds 2 --simulations 200 --seed 3",
+        "--set flow.units=8",
+        "estimator.coupling",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(html.len() < 1_000_000, "{} bytes", html.len());
+    stands_alone(&html);
+    assert_eq!(
+        figures(&runs),
+        ["pairs", "training", "simulations", "predictive", "levels", "time"]
+    );
+}
+
+#[test]
+fn unfinished_runs_are_drawn_and_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = tiny(Method::Atomic, 1);
+    for (rounds, expected) in [
+        (0, &["simulations"][..]),
+        (1, &["pairs", "training", "simulations", "predictive", "time"]),
+    ] {
+        let dir = folder.path().join(rounds.to_string());
+        let runs = Comparison::new(vec![of_task(&dir, "two-moons", &config, rounds)]).unwrap();
+        let html = page(&runs);
+        assert!(html.contains(&format!("The run is unfinished: {rounds} of 2 rounds are done.")));
+        assert_eq!(figures(&runs), expected);
+    }
+}
+
+#[test]
+fn runs_are_compared_by_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = |name: &str, config: &Config| of_task(&folder.path().join(name), "mg1", config, 9);
+    let mut wide = tiny(Method::Atomic, 1);
+    wide.train.batch = 25;
+    let runs = Comparison::new(vec![
+        one("a", &tiny(Method::Tgrr, 1)),
+        one("b", &tiny(Method::Atomic, 1)),
+        one("c", &tiny(Method::Tgrr, 2)),
+        one("d", &wide),
+    ]);
+    let runs = runs.unwrap();
+    let names: Vec<&str> = runs.groups.iter().map(|group| &*group.name).collect();
+    assert_eq!(names, ["tgrr", "atomic, train.batch 50", "atomic, train.batch 25"]);
+    assert_eq!(runs.groups[0].runs.len(), 2);
+    let html = page(&runs);
+    assert!(html.contains("mg1: 3 methods, 4 runs") && html.contains("tgrr (2 seeds)"));
+    stands_alone(&html);
+    let other = of_task(&folder.path().join("e"), "two-moons", &tiny(Method::Tgrr, 1), 9);
+    let first = RunData::read(&folder.path().join("a"), 1).unwrap();
+    let told = Comparison::new(vec![first, other]).unwrap_err().to_string();
+    assert!(told.contains("a run of two-moons") && told.contains("of mg1"), "{told}");
+    assert!(Comparison::new(Vec::new()).is_err());
+}
+
+/// A problem of one's own with one parameter, and one with thirty.
+#[test]
+fn one_to_thirty_parameters_fit_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    for dim in [1, 30] {
+        let simulator = from_fn(dim, dim, |theta, _, x| {
+            x.iter_mut().zip(theta).for_each(|(x, theta)| *x = theta + 0.1 * theta.sin());
+        });
+        let names =
+            (0..dim).map(|i| (format!("angle{i}"), Marginal::Normal { mean: 0.0, sd: 1.0 }));
+        let prior = Prior::new(names).unwrap();
+        let observation = vec![0.5; dim];
+        let model =
+            Model { prior: &prior, simulator: &simulator, observation: &observation, judge: None };
+        let dir = folder.path().join(dim.to_string());
+        let runs = vec![run(&dir, &model, "mine", &tiny(Method::Tgrr, 1), 9)];
+        let runs = Comparison::new(runs).unwrap();
+        let html = page(&runs);
+        assert_eq!(html.matches("<th scope=\"row\">angle").count(), dim);
+        assert!(html.len() < 5_000_000, "{} bytes", html.len());
+        assert!(figures(&runs).contains(&"pairs"));
+        let told = html.contains("24 others are in the table");
+        assert_eq!(told, dim == 30);
+    }
+}
