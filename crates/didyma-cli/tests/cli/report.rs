@@ -40,7 +40,7 @@ fn bad_input_is_told_and_nothing_is_written() {
     let folder = Folder::new("bad-report");
     let out = folder.file("page.html");
     let other = folder.file("other");
-    done(&tiny("mg1", &other, &["--rounds", "1"]));
+    done(&tiny("mg1", &other, &[]));
     let nothing = folder.file("nothing");
     refused(&["report", &nothing, "--out", &out], &["nothing", "holds no run"]);
     refused(&["report", run(), &other, "--out", &out], &["a run of mg1", "two-moons"]);
