@@ -143,6 +143,11 @@ impl RunDir {
         self.told(records::rows(&self.connection))
     }
 
+    /// How many simulations are stored, and how many of these failed: quicker than [`RunDir::rows`], which checks them.
+    pub fn counts(&self) -> Result<(usize, usize)> {
+        self.told(records::counts(&self.connection))
+    }
+
     /// Stores the result of a round, which is then finished; an earlier result of it is replaced.
     pub fn finish_round(&mut self, round: u32, json: &str) -> Result<()> {
         self.told(records::finish_round(&self.connection, round, json))
@@ -161,6 +166,11 @@ impl RunDir {
     /// All events in order: seconds since 1970, kind, JSON.
     pub fn events(&self) -> Result<Vec<(f64, String, String)>> {
         self.told(records::events(&self.connection))
+    }
+
+    /// Whether a process works on the run at this moment.
+    pub fn is_worked_on(&self) -> Result<bool> {
+        self.told(lock::held(&self.path))
     }
 
     fn told<T>(&self, stored: Stored<T>) -> Result<T> {

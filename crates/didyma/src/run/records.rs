@@ -46,6 +46,12 @@ pub(super) fn rows(connection: &Connection) -> Stored<Vec<SimulatedRow>> {
     Ok(rows)
 }
 
+pub(super) fn counts(connection: &Connection) -> Stored<(usize, usize)> {
+    let query = "SELECT count(*), count(failure) FROM simulations";
+    let (all, failed): (u32, u32) = connection.query_row(query, [], |row| row.try_into())?;
+    Ok((all as usize, failed as usize))
+}
+
 fn decode(record: &Row) -> Stored<SimulatedRow> {
     let (round, index): (u32, u32) = (record.get(0)?, record.get(1)?);
     let what = format!("simulation {index} of round {round}");
