@@ -90,22 +90,33 @@ fn parameter_lines(
     let parameters = posterior.prior().parameters().iter().enumerate();
     Ok(parameters
         .map(|(i, parameter)| {
-            let mut column: Vec<f64> =
-                theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t)).collect();
+            let mut column = column(&theta, i, dim);
             column.sort_unstable_by(f64::total_cmp);
-            let n = column.len() as f64;
-            let mean = column.iter().sum::<f64>() / n;
-            let variance = column.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let (mean, sd) = moments(&column);
+            let last = (column.len() - 1) as f64;
             ParameterLine {
                 name: parameter.name.clone(),
                 mean,
-                sd: variance.sqrt(),
-                quantiles: QUANTILES.map(|q| column[((n - 1.0) * q).round() as usize]),
+                sd,
+                quantiles: QUANTILES.map(|q| column[(last * q).round() as usize]),
                 truth: truth.as_ref().map(|truth| truth[i]),
                 prior: parameter.marginal.to_string(),
             }
         })
         .collect())
+}
+
+/// The draws of parameter `i` among `dim`.
+pub fn column(theta: &[f32], i: usize, dim: usize) -> Vec<f64> {
+    theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t)).collect()
+}
+
+/// Mean and standard deviation.
+pub fn moments(draws: &[f64]) -> (f64, f64) {
+    let n = draws.len() as f64;
+    let mean = draws.iter().sum::<f64>() / n;
+    let variance = draws.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, variance.sqrt())
 }
 
 impl fmt::Display for Shown {

@@ -9,6 +9,7 @@ mod levels;
 mod problems;
 mod reading;
 mod runs;
+mod watch;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
