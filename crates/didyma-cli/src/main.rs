@@ -1,6 +1,7 @@
 //! The command line of Didyma: arguments in, one job done, an exit code out.
 //!
-//! Exit codes: 0 done, 1 the job ran but a check failed, 2 it could not run, 130 a run was stopped by Ctrl-C or SIGTERM.
+//! Exit codes: 0 done, 1 the job ran but a check failed, 2 it could not run, 130 a run, or the watching of one, was
+//! stopped by Ctrl-C or SIGTERM.
 
 #![deny(missing_docs)]
 
@@ -17,6 +18,7 @@ mod progress;
 mod report;
 mod results;
 mod settings;
+mod watch;
 
 use anyhow::{Context, bail};
 use args::{Args, BenchCommand, Command};
@@ -49,6 +51,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Infer(args) => show_run(&infer::infer(&args)?, args.json),
         Command::Resume(args) => show_run(&infer::resume(&args)?, args.json),
+        Command::Watch(args) => watch::watch(&args),
         other => answer(other).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -65,7 +68,9 @@ const STOPPED: u8 = 130;
 /// The commands that need no saving.
 fn answer(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Infer(_) | Command::Resume(_) => unreachable!("handled before"),
+        Command::Infer(_) | Command::Resume(_) | Command::Watch(_) => {
+            unreachable!("handled before")
+        }
         Command::Show(args) => show(&results::show(&args)?, args.json),
         Command::Sample(args) => results::sample(&args),
         Command::Evaluate(args) => show(&results::evaluate(&args)?, args.json),

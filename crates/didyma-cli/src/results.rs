@@ -7,7 +7,7 @@ use crate::{print, tell};
 use anyhow::{Context, bail};
 use didyma::judge::TaskJudge;
 use didyma::posterior::{Posterior, SampleStreams};
-use didyma::report::{ParameterLine, parameter_lines};
+use didyma::report::{ParameterLine, columns, parameter_lines};
 use didyma::rng::{Purpose, Streams};
 use didyma::rounds::{Judge, Scores};
 use didyma::run::{Manifest, RunDir, SUMMARY, Summary, posterior, reports};
@@ -43,7 +43,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
     let written = written.and_then(|bytes| serde_json::from_slice::<Summary>(&bytes).ok());
     summary.peak_rss_mb = written.and_then(|written| written.peak_rss_mb);
     summary.version = run.version().to_owned();
-    let simulations = run.simulations()?;
+    let (simulations, _) = run.counts()?;
     let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(&run)?) };
     let shown = Shown::new(&args.dir, summary, posterior.as_ref(), parallel::cores())?;
     Ok(Shown { simulations, ..shown })
@@ -82,11 +82,9 @@ fn lines_of(
 ) -> anyhow::Result<Vec<ParameterLine>> {
     let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
     let theta = posterior.sample(SHOWN, from, threads)?.theta;
-    let (prior, dim) = (posterior.prior(), posterior.prior().dim());
-    let column = |i: usize| theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t)).collect();
-    let columns: Vec<Vec<f64>> = (0..dim).map(column).collect();
+    let prior = posterior.prior();
     let truth = Task::named(&summary.task).map(|task| task.truth);
-    Ok(parameter_lines(prior, &columns, truth.as_deref()))
+    Ok(parameter_lines(prior, &columns(&theta, prior.dim()), truth.as_deref()))
 }
 
 impl fmt::Display for Shown {
@@ -156,7 +154,7 @@ pub fn sample(args: &SampleArgs) -> anyhow::Result<()> {
 }
 
 /// The columns of these names in a file, or all of them in order if it has no header.
-fn columns(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<Vec<f32>> {
+fn columns_of(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<Vec<f32>> {
     let table = Table::read(path, false)?;
     match table.names.is_empty() {
         true if table.columns == names.len() => Ok(table.data),
@@ -175,7 +173,7 @@ fn columns(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<Vec<f32>
 
 /// One row of the task's summaries.
 fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
-    let x = columns("--observation", path, &task.summaries)?;
+    let x = columns_of("--observation", path, &task.summaries)?;
     let rows = x.len() / task.summaries.len();
     if rows != 1 {
         bail!("--observation: {} has {rows} rows, but one is needed", path.display());
@@ -234,7 +232,7 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
     let mut reference = "the task's own".to_owned();
     if let Some(path) = &args.reference {
         let names: Vec<&str> = task.prior.names().collect();
-        let rows = columns("--reference", path, &names)?;
+        let rows = columns_of("--reference", path, &names)?;
         Rows::new("reference", &rows, names.len())?.expect_rows_from(20, "to tell anything")?;
         judge = judge.with_reference(rows);
         reference = path.display().to_string();
@@ -271,7 +269,7 @@ pub fn log_density(args: &LogDensityArgs) -> anyhow::Result<()> {
     check_out(args.out.as_deref())?;
     let posterior = posterior(&RunDir::read(&args.dir)?)?;
     let mut names: Vec<&str> = posterior.prior().names().collect();
-    let theta = columns("--theta", &args.theta, &names)?;
+    let theta = columns_of("--theta", &args.theta, &names)?;
     let rows = Rows::new("theta", &theta, names.len())?;
     let found = posterior.log_density(rows, args.threads())?;
     let inside = |row: &[f32]| {

@@ -13,6 +13,7 @@ pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, T
 pub use report::{PlotArgs, ReportArgs};
 pub use runs::{
     EvaluateArgs, InferArgs, LogDensityArgs, ResumeArgs, SampleArgs, SettingsArgs, ShowArgs,
+    WatchArgs,
 };
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -48,6 +49,15 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Show a run: rounds, and the posterior of each parameter.
     Show(ShowArgs),
+    /// Watch a run while it goes on: marginals, losses and rounds, drawn in the terminal.
+    ///
+    /// The run is only read, from another terminal than its own, and does not notice. The picture is drawn anew until
+    /// the run is finished, and then stays; Ctrl-C ends the watching, not the run.
+    #[command(after_help = "Examples:
+  didyma watch runs/two-moons-tgrr-1
+  didyma watch runs/two-moons-tgrr-1 --interval 5
+  didyma watch runs/two-moons-tgrr-1 --once > now.txt")]
+    Watch(WatchArgs),
     /// Draw samples from a run's posterior.
     #[command(after_help = "Examples:
   didyma sample runs/two-moons-tgrr-1 -n 5000 --out samples.csv

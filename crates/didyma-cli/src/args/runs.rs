@@ -1,4 +1,4 @@
-//! Arguments of the commands that make a run and read it: infer, resume, show, sample, evaluate, log-density, settings.
+//! Arguments of the commands that make a run and read it: infer, resume, show, watch, sample, evaluate, log-density, settings.
 
 use super::problems::{RunArgs, count, task};
 use super::{threads, whole};
@@ -9,6 +9,7 @@ use didyma::estimator::Method;
 use didyma::parallel;
 use didyma::tasks::Task;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The methods as users say them, and what they are.
 const METHODS: [(&str, Method); 8] = [
@@ -126,6 +127,35 @@ pub struct ShowArgs {
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Parser)]
+pub struct WatchArgs {
+    /// Directory of the run.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// How often to look again.
+    #[arg(long, default_value = "1", value_name = "SECONDS", value_parser = interval)]
+    #[arg(allow_negative_numbers = true)]
+    interval: f64,
+
+    /// Print one picture as plain text, 80 columns wide, and end; so it is where the output is no terminal.
+    #[arg(long)]
+    pub once: bool,
+}
+
+impl WatchArgs {
+    pub fn interval(&self) -> Duration {
+        Duration::from_secs_f64(self.interval)
+    }
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.1..=3600.0).contains(&value) => Ok(value),
+        _ => Err("give a number of seconds between 0.1 and 3600".to_owned()),
+    }
 }
 
 #[derive(Debug, Parser)]

@@ -11,7 +11,7 @@ const TASK: &str = "lotka-volterra";
 /// About half of the time goes into simulating and training, the rest into scores.
 const SETTINGS: [&str; 4] = ["--set", "simulations=400", "--set", "train.steps=150"];
 
-fn start(args: &[&str]) -> Child {
+pub(super) fn start(args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_didyma"));
     command.args(args).env_remove("DIDYMA_KERNELS");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built")
@@ -150,7 +150,7 @@ fn killed_while_it_simulates_or_exports_a_run_ends_with_the_same_bytes() {
 }
 
 /// Waits until a file of the run is there.
-fn wait_for(dir: &str, name: &str, child: &mut Child) {
+pub(super) fn wait_for(dir: &str, name: &str, child: &mut Child) {
     let path = Path::new(dir).join(name);
     while !path.exists() {
         let ended = child.try_wait().expect("it is ours");
@@ -160,7 +160,7 @@ fn wait_for(dir: &str, name: &str, child: &mut Child) {
 }
 
 /// A run that would take minutes: tests stop it.
-fn long(out: &str) -> Vec<&str> {
+pub(super) fn long(out: &str) -> Vec<&str> {
     tiny(
         TASK,
         out,

@@ -60,9 +60,10 @@ fn newer(mut bytes: Vec<u8>) -> Vec<u8> {
 fn damaged_databases_are_told() {
     let folder = Folder::new("damaged-db");
     let (dir, theta) = (folder.run("run"), folder.write("theta.csv", "0.1,0.2\n"));
-    let readers: [&[&str]; 5] = [
+    let readers: [&[&str]; 6] = [
         &["resume", &dir],
         &["show", &dir],
+        &["watch", &dir],
         &["sample", &dir],
         &["evaluate", &dir],
         &["log-density", &dir, "--theta", &theta],
@@ -84,7 +85,7 @@ fn damaged_databases_are_told() {
     spoil(&folder, &dir, "run.db", &damages, &readers);
     std::fs::write(Path::new(&dir).join("run.db"), "").expect("it can be written");
     for reader in readers {
-        refused(reader, &["ended before it began"]);
+        refused(reader, &["run.db", "it is empty, beside files of a run"]);
     }
     std::fs::remove_file(Path::new(&dir).join("run.db")).expect("it is there");
     for reader in readers {
@@ -146,7 +147,7 @@ fn files_of_another_run_are_refused() {
     swap("checkpoint.safetensors");
     refused(&["resume", &dir], &["checkpoint.safetensors", "another run"]);
     swap("round-3.safetensors");
-    for command in ["show", "sample", "evaluate"] {
+    for command in ["show", "watch", "sample", "evaluate"] {
         refused(&[command, &dir], &["round-3.safetensors", "another run"]);
     }
 }
@@ -155,8 +156,9 @@ fn files_of_another_run_are_refused() {
 fn damaged_models_are_told_and_made_again() {
     let folder = Folder::new("damaged-model");
     let (dir, theta) = (folder.run("run"), folder.write("theta.csv", "0.1,0.2\n"));
-    let readers: [&[&str]; 4] = [
+    let readers: [&[&str]; 5] = [
         &["show", &dir],
+        &["watch", &dir],
         &["sample", &dir],
         &["evaluate", &dir],
         &["log-density", &dir, "--theta", &theta],

@@ -10,6 +10,7 @@ mod problems;
 mod reading;
 mod report;
 mod runs;
+mod watch;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -154,7 +154,7 @@ fn directories_without_a_run_are_refused() {
     let theta = folder.write("theta.csv", "0.1,0.2\n");
     let missing = folder.file("missing");
     for dir in [&missing, folder.0.to_str().expect("a plain path")] {
-        for command in ["show", "resume", "sample", "evaluate"] {
+        for command in ["show", "watch", "resume", "sample", "evaluate"] {
             refused(&[command, dir], &["holds no run", "run.db"]);
         }
         refused(&["log-density", dir, "--theta", &theta], &["holds no run"]);

@@ -187,7 +187,8 @@ fn summary(run: &RunDir, manifest: &Manifest, reports: Vec<RoundReport>) -> Summ
     }
 }
 
-fn columns(rows: &[f32], dim: usize) -> Columns {
+/// Rows of `dim` numbers, column by column.
+pub fn columns(rows: &[f32], dim: usize) -> Columns {
     (0..dim).map(|i| rows.iter().skip(i).step_by(dim).map(|&v| f64::from(v)).collect()).collect()
 }
 

@@ -219,12 +219,10 @@ mod tests {
     /// √(share (1 − share) / n), so their difference √2 times that; four of these, and 0.5 % for the grid.
     #[test]
     fn regions_hold_their_share() {
-        let bend = |x: &[f64], y: Vec<f64>| -> Vec<f64> {
-            x.iter().zip(y).map(|(x, y)| x * x + 0.2 * y).collect()
-        };
-        let plain = |_: &[f64], y: Vec<f64>| y;
-        let laws: [&dyn Fn(&[f64], Vec<f64>) -> Vec<f64>; 2] = [&plain, &bend];
-        for (law, name) in laws.into_iter().zip(["normal", "crescent"]) {
+        for (curve, spread, name) in [(0.0, 1.0, "normal"), (1.0, 0.2, "crescent")] {
+            let law = |x: &[f64], y: Vec<f64>| -> Vec<f64> {
+                x.iter().zip(y).map(|(x, y)| curve * x * x + spread * y).collect()
+            };
             let (x, new_x) = (normal(0), normal(2));
             let (y, new_y) = (law(&x, normal(1)), law(&new_x, normal(3)));
             let all = (f64::NEG_INFINITY, f64::INFINITY);

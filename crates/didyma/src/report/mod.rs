@@ -21,9 +21,9 @@ mod words;
 
 pub use canvas::Place;
 pub use compare::{Comparison, Group};
-pub use data::{Columns, Epoch, RunData};
+pub use data::{Columns, Epoch, RunData, columns};
 pub use figure::{Figure, Kind};
 pub use levels::level_plot;
 pub use page::page;
 pub use png::png;
-pub use words::{ParameterLine, QUANTILES, advice, command, parameter_lines};
+pub use words::{ParameterLine, QUANTILES, advice, command, moments, parameter_lines};

@@ -6,6 +6,7 @@ use super::compare::Comparison;
 use super::data::Columns;
 use super::density::{Density, Histogram, Range, view};
 use super::figure::{Figure, Kind};
+use super::words::moments;
 
 /// Parameters that are drawn, at most.
 pub const MOST: usize = 6;
@@ -34,19 +35,13 @@ pub fn chosen(runs: &Comparison) -> Vec<usize> {
     let mut order: Vec<usize> = (0..run.dim()).collect();
     if let (Some(samples), true) = (&run.samples, order.len() > MOST) {
         let narrowing = |i: usize| {
-            deviation(&samples[i]) / run.proposals.first().map_or(1.0, |p| deviation(&p[i]))
+            moments(&samples[i]).1 / run.proposals.first().map_or(1.0, |p| moments(&p[i]).1)
         };
         order.sort_by(|&a, &b| narrowing(a).total_cmp(&narrowing(b)));
         order.truncate(MOST);
         order.sort_unstable();
     }
     order
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let n = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt()
 }
 
 pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {

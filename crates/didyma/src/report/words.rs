@@ -27,6 +27,14 @@ pub struct ParameterLine {
 /// The quantiles of a [`ParameterLine`].
 pub const QUANTILES: [f64; 5] = [0.025, 0.25, 0.5, 0.75, 0.975];
 
+/// Mean and standard deviation.
+pub fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, variance.sqrt())
+}
+
 /// One line for each parameter of the prior, from samples by column.
 pub fn parameter_lines(
     prior: &Prior,
@@ -36,15 +44,14 @@ pub fn parameter_lines(
     let line = |(i, column): (usize, &Vec<f64>)| {
         let mut sorted = column.clone();
         sorted.sort_unstable_by(f64::total_cmp);
-        let n = sorted.len() as f64;
-        let mean = sorted.iter().sum::<f64>() / n;
-        let variance = sorted.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let (mean, sd) = moments(&sorted);
+        let last = (sorted.len() - 1) as f64;
         let parameter = &prior.parameters()[i];
         ParameterLine {
             name: parameter.name.clone(),
             mean,
-            sd: variance.sqrt(),
-            quantiles: QUANTILES.map(|q| sorted[((n - 1.0) * q).round() as usize]),
+            sd,
+            quantiles: QUANTILES.map(|q| sorted[(last * q).round() as usize]),
             truth: truth.map(|truth| truth[i]),
             prior: parameter.marginal.to_string(),
         }

@@ -149,9 +149,9 @@ impl RunDir {
         self.told(records::rows(&self.connection))
     }
 
-    /// How many simulations are stored.
-    pub fn simulations(&self) -> Result<usize> {
-        self.told(records::count(&self.connection))
+    /// How many simulations are stored, and how many of these failed: quicker than [`RunDir::rows`], which checks them.
+    pub fn counts(&self) -> Result<(usize, usize)> {
+        self.told(records::counts(&self.connection))
     }
 
     /// Stores the result of a round, which is then finished; an earlier result of it is replaced.
@@ -172,6 +172,11 @@ impl RunDir {
     /// All events in order: seconds since 1970, kind, JSON.
     pub fn events(&self) -> Result<Vec<(f64, String, String)>> {
         self.told(records::events(&self.connection))
+    }
+
+    /// Whether a process works on the run at this moment.
+    pub fn is_worked_on(&self) -> Result<bool> {
+        self.told(lock::held(&self.path))
     }
 
     fn told<T>(&self, stored: Stored<T>) -> Result<T> {

@@ -46,10 +46,10 @@ pub(super) fn rows(connection: &Connection) -> Stored<Vec<SimulatedRow>> {
     Ok(rows)
 }
 
-pub(super) fn count(connection: &Connection) -> Stored<usize> {
-    let counted: u32 =
-        connection.query_row("SELECT count(*) FROM simulations", [], |r| r.get(0))?;
-    Ok(counted as usize)
+pub(super) fn counts(connection: &Connection) -> Stored<(usize, usize)> {
+    let query = "SELECT count(*), count(failure) FROM simulations";
+    let (all, failed): (u32, u32) = connection.query_row(query, [], |row| row.try_into())?;
+    Ok((all as usize, failed as usize))
 }
 
 fn decode(record: &Row) -> Stored<SimulatedRow> {

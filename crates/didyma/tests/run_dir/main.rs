@@ -62,6 +62,29 @@ fn a_run_comes_back_as_it_was() {
 }
 
 #[test]
+fn readers_count_simulations_and_see_whether_a_process_works_on_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = stored(folder.path());
+    let reader = RunDir::read(folder.path()).unwrap();
+    assert_eq!(reader.counts().unwrap(), (120, 24), "every fifth fails");
+    assert!(reader.is_worked_on().unwrap());
+    drop(run);
+    assert!(!reader.is_worked_on().unwrap());
+    // A look, here a slow one, does not keep a process from the run: 10 ms of the 180 that it tries for.
+    let look = std::fs::File::open(folder.path().join("lock")).unwrap();
+    look.lock_shared().unwrap();
+    let looking = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        look.unlock().unwrap();
+    });
+    drop(RunDir::open(folder.path()).unwrap());
+    looking.join().unwrap();
+    std::fs::remove_file(folder.path().join("lock")).unwrap();
+    assert!(!reader.is_worked_on().unwrap(), "a copy may lack the file");
+    assert!(!folder.path().join("lock").exists(), "looking makes none");
+}
+
+#[test]
 fn a_run_begins_only_in_a_directory_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();

@@ -1,0 +1,169 @@
+//! What is known of a run at one moment, read without disturbing the process that works on it.
+
+use super::charts::bounds;
+use didyma::posterior::{Posterior, SampleStreams};
+use didyma::prior::Marginal as Law;
+use didyma::report::{columns, moments};
+use didyma::rng::{Purpose, Streams};
+use didyma::run::{Manifest, RunDir, Summary, posterior, reports};
+use didyma::tasks::Task;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Draws that histograms are made of.
+const DRAWS: usize = 2000;
+
+/// A run at one moment.
+pub struct Look<'a> {
+    pub dir: &'a Path,
+    pub summary: Summary,
+    /// Whether a process works on it.
+    pub worked_on: bool,
+    /// Simulations stored.
+    pub stored: usize,
+    /// Those of them that failed.
+    pub failed: usize,
+    /// The parameters after the last finished round; empty before there is one.
+    pub marginals: &'a [Marginal],
+    /// The epochs of the round that was trained last, in order; empty before the first one.
+    pub epochs: Vec<Epoch>,
+}
+
+impl Look<'_> {
+    /// Whether there is nothing left to wait for: all rounds are done, and their results are written.
+    pub fn is_finished(&self) -> bool {
+        self.summary.finished && !self.worked_on
+    }
+}
+
+/// One parameter of the posterior.
+pub struct Marginal {
+    pub name: String,
+    pub low: f64,
+    pub high: f64,
+    pub mean: f64,
+    pub sd: f64,
+    pub truth: Option<f64>,
+    pub draws: Vec<f64>,
+}
+
+/// What is stored of an epoch; a loss that was not finite is none.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Epoch {
+    pub round: u32,
+    pub epoch: u32,
+    pub train_loss: Option<f64>,
+    pub validation_loss: Option<f64>,
+}
+
+/// Looks at a run again and again; what changes only with a round is kept in between.
+pub struct Watcher {
+    dir: PathBuf,
+    marginals: Vec<Marginal>,
+    /// Rounds that were finished when `marginals` were drawn.
+    drawn: usize,
+}
+
+impl Watcher {
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), marginals: Vec::new(), drawn: 0 }
+    }
+
+    /// The run is opened for this look alone: as long as somebody reads it, the database cannot be tidied.
+    pub fn look(&mut self) -> didyma::Result<Look<'_>> {
+        let run = RunDir::read(&self.dir)?;
+        // Asked first: of a process that ends meanwhile it must not be said that it left the run unfinished.
+        let worked_on = run.is_worked_on()?;
+        let summary = Summary::new(&Manifest::of(&run)?, reports(&run)?);
+        if summary.rounds.len() != self.drawn {
+            self.marginals = marginals(&summary, &posterior(&run)?)?;
+            self.drawn = summary.rounds.len();
+        }
+        let (stored, failed) = run.counts()?;
+        let epochs = epochs(&run.events()?);
+        let (dir, marginals) = (&*self.dir, &*self.marginals);
+        Ok(Look { dir, summary, worked_on, stored, failed, marginals, epochs })
+    }
+}
+
+/// Drawn by one thread, to leave the others to the run.
+fn marginals(summary: &Summary, posterior: &Posterior) -> didyma::Result<Vec<Marginal>> {
+    let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
+    let theta = posterior.sample(DRAWS, from, 1)?.theta;
+    let truth = Task::named(&summary.task).map(|task| task.truth);
+    let parameters = posterior.prior().parameters();
+    let marginal = |(i, draws): (usize, Vec<f64>)| {
+        let truth = truth.as_ref().map(|truth| truth[i]);
+        let (low, high) = range(parameters[i].marginal, draws.iter().copied().chain(truth));
+        let (mean, sd) = moments(&draws);
+        Marginal { name: parameters[i].name.clone(), low, high, mean, sd, truth, draws }
+    };
+    Ok(columns(&theta, parameters.len()).into_iter().enumerate().map(marginal).collect())
+}
+
+/// The bounds of a law, or of the values where it has none.
+fn range(law: Law, values: impl Iterator<Item = f64>) -> (f64, f64) {
+    match law {
+        Law::Uniform { low, high } => (low, high),
+        Law::Normal { .. } | Law::LogNormal { .. } => bounds(values),
+    }
+}
+
+/// The epochs of the last round that has any, from events in their order. Training that began again tells an epoch
+/// twice, and the later one counts. Events enter no result: one that cannot be read is left out.
+fn epochs(events: &[(f64, String, String)]) -> Vec<Epoch> {
+    let told = events.iter().rev().filter(|(_, kind, _)| kind == "epochs");
+    let batches = told.filter_map(|(_, _, json)| serde_json::from_str::<Vec<Epoch>>(json).ok());
+    let mut found = BTreeMap::new();
+    let mut round = None;
+    for batch in batches {
+        let Some(last) = batch.last() else { continue };
+        if *round.get_or_insert(last.round) != last.round {
+            break;
+        }
+        for epoch in batch.iter().rev() {
+            found.entry(epoch.epoch).or_insert(*epoch);
+        }
+    }
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, epochs: &[(u32, u32, f64)]) -> (f64, String, String) {
+        let epochs: Vec<_> = epochs
+            .iter()
+            .map(|(round, epoch, loss)| {
+                serde_json::json!({"round": round, "epoch": epoch, "train_loss": loss, "seconds": 1.0})
+            })
+            .collect();
+        (0.0, kind.to_owned(), serde_json::Value::from(epochs).to_string())
+    }
+
+    #[test]
+    fn the_epochs_of_the_last_round_are_found_each_once() {
+        assert_eq!(epochs(&[]), []);
+        let found = epochs(&[
+            event("epochs", &[(1, 1, 9.0), (1, 2, 8.0)]),
+            event("round", &[]),
+            event("epochs", &[(2, 1, 5.0), (2, 2, 4.0)]),
+            event("epochs", &[(2, 3, f64::NAN)]),
+            event("round", &[]),
+            event("epochs", &[(2, 2, 3.0), (2, 3, 2.0)]),
+            (0.0, "epochs".to_owned(), "[{\"rou".to_owned()),
+            event("round", &[]),
+        ]);
+        let losses: Vec<_> = found.iter().map(|e| (e.round, e.epoch, e.train_loss)).collect();
+        assert_eq!(losses, [(2, 1, Some(5.0)), (2, 2, Some(3.0)), (2, 3, Some(2.0))]);
+    }
+
+    #[test]
+    fn unbounded_parameters_are_drawn_where_their_values_are() {
+        let values = || [0.5, -2.0, 3.0].into_iter();
+        assert_eq!(range(Law::Uniform { low: -1.0, high: 1.0 }, values()), (-1.0, 1.0));
+        assert_eq!(range(Law::Normal { mean: 0.0, sd: 1.0 }, values()), (-2.0, 3.0));
+    }
+}
