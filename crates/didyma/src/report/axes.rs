@@ -13,6 +13,8 @@ pub struct Scale {
     low: f64,
     high: f64,
     logarithmic: bool,
+    /// Whether only whole numbers have a name.
+    whole: bool,
 }
 
 impl Scale {
@@ -22,7 +24,7 @@ impl Scale {
             if low.is_finite() && high.is_finite() { (low, high) } else { (0.0, 1.0) };
         let (low, high) = (low.min(high), low.max(high));
         let pad = if high > low { 0.0 } else { 0.5 * low.abs().max(1.0) };
-        Self { low: low - pad, high: high + pad, logarithmic: false }
+        Self { low: low - pad, high: high + pad, logarithmic: false, whole: false }
     }
 
     /// All of these values, and a little more. None of them: 0 to 1.
@@ -36,7 +38,12 @@ impl Scale {
     pub fn logarithmic(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = extent(values.into_iter().filter(|&value| value > 0.0));
         let (low, high) = if low.is_finite() { (low, high) } else { (0.1, 1.0) };
-        Self { low: low / 1.3, high: high * 1.3, logarithmic: true }
+        Self { low: low / 1.3, high: high * 1.3, logarithmic: true, whole: false }
+    }
+
+    /// Things that are counted, from `first` to `last`, with a little room.
+    pub fn counted(first: u32, last: u32) -> Self {
+        Self { whole: true, ..Self::new(f64::from(first) - 0.3, f64::from(last) + 0.3) }
     }
 
     /// The lowest value.
@@ -67,6 +74,7 @@ impl Scale {
 
     fn multiples(&self, about: usize) -> Vec<f64> {
         let rough = (self.high - self.low) / about.max(1) as f64;
+        let rough = if self.whole { rough.max(1.0) } else { rough };
         let unit = 10f64.powf(rough.log10().floor());
         let miss = |step: &f64| (step / rough).ln().abs();
         let steps = [1.0, 2.0, 5.0, 10.0].map(|m| m * unit);
@@ -214,6 +222,7 @@ mod tests {
             ["0.2", "0.4", "0.6", "0.8"]
         );
         assert_eq!(Scale::new(-1.0, 1.0).ticks(4), [-1.0, -0.5, 0.0, 0.5, 1.0]);
+        assert_eq!(Scale::counted(1, 3).ticks(8), [1.0, 2.0, 3.0]);
         assert_eq!(Scale::logarithmic([1e-3, 20.0]).ticks(5), [1e-3, 1e-2, 1e-1, 1.0, 10.0]);
         assert_eq!(Scale::logarithmic([1.0, 6.0]).ticks(5), [1.0, 2.0, 5.0]);
     }

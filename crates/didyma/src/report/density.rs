@@ -47,7 +47,7 @@ impl Histogram {
 
     /// As many bars as the samples can fill.
     pub fn bars(samples: usize) -> usize {
-        ((samples as f64).cbrt() * 2.0).clamp(12.0, 48.0) as usize
+        ((samples as f64).cbrt() * 2.5).clamp(12.0, 48.0) as usize
     }
 
     /// Left end, right end and height of every bar.

@@ -97,7 +97,7 @@ fn panel(canvas: &mut Canvas, left: f64, lines: &[Line]) {
     let frame = Frame {
         corner: (left, ABOVE),
         size: PANEL,
-        x: Scale::new(0.5, last + 0.5),
+        x: Scale::counted(1, last as u32),
         y: Scale::logarithmic(points().flat_map(|p| [Line::low(p), p.1 + p.2])),
     };
     frame.y_axis(canvas, "");

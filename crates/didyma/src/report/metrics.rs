@@ -66,7 +66,7 @@ fn panel(canvas: &mut Canvas, corner: (f64, f64), score: &Score, runs: &Comparis
     let frame = Frame {
         corner,
         size: PANEL,
-        x: Scale::new(0.7, f64::from(last) + 0.3),
+        x: Scale::counted(1, last),
         y: Scale::around(values.chain(score.ideal)),
     };
     frame.title(canvas, &format!("{}: {}", score.name, score.about));

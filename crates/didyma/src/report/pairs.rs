@@ -50,8 +50,11 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         return None;
     }
     let shown = chosen(runs);
-    let cell = (if shown.len() == 1 { 420.0 } else { 720.0 / shown.len() as f64 })
-        .min(260.0_f64.max(720.0 / shown.len().max(3) as f64));
+    let cell = match shown.len() {
+        1 => 420.0,
+        2 => 300.0,
+        count => 720.0 / count as f64,
+    };
     let side = shown.len() as f64 * (cell + GAP);
     let legend = if shown.len() < 3 { LINE * (layers.len() + 1) as f64 } else { 0.0 };
     let (width, height) = (LEFT + side, ABOVE + legend + side + BELOW);
@@ -129,13 +132,11 @@ fn marginal(
     (parameter, range): (usize, Range),
     truth: Option<f64>,
 ) {
-    let histograms: Vec<Histogram> = layers
-        .iter()
-        .map(|layer| {
-            let column = &layer.samples[parameter];
-            Histogram::new(column, range, Histogram::bars(column.len()))
-        })
-        .collect();
+    // The same bars for all, or heights could not be compared.
+    let fewest = layers.iter().map(|layer| layer.samples[parameter].len()).min().unwrap_or(0);
+    let histogram =
+        |layer: &Layer| Histogram::new(&layer.samples[parameter], range, Histogram::bars(fewest));
+    let histograms: Vec<Histogram> = layers.iter().map(histogram).collect();
     let highest = histograms.iter().map(Histogram::highest).fold(0.0, f64::max);
     let frame = Frame { y: Scale::new(0.0, 1.08 * highest), ..frame };
     for (layer, histogram) in layers.iter().zip(&histograms) {
