@@ -3,34 +3,37 @@
 use crate::args::{PlotArgs, ReportArgs};
 use crate::print;
 use crate::problems::check_out;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use didyma::files::write_whole;
 use didyma::report::{Comparison, Figure, Kind, Place, RunData, page, png};
 use didyma::run::REPORT;
 use std::path::{Path, PathBuf};
 
-/// Writes the page, and every figure by itself if that was asked for.
+/// Writes the page, and every figure by itself if that was asked for. All is drawn before anything is written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
+    check_out(args.out.as_deref())?;
+    let runs = read(&args.dirs, args.threads())?;
+    let html = page(&runs);
+    if let Some(folder) = &args.figures {
+        let files = figures(&runs, folder);
+        std::fs::create_dir_all(folder).with_context(|| {
+            format!("--figures: could not make the folder {}: choose another", folder.display())
+        })?;
+        files.iter().try_for_each(|(path, bytes)| place(path, bytes))?;
+        print(&format!("{} figures in {}, as SVG and PNG", files.len() / 2, folder.display()))?;
+    }
     let out = args.out.clone().unwrap_or_else(|| match args.dirs.as_slice() {
         [dir] => dir.join(REPORT),
         _ => PathBuf::from(REPORT),
     });
-    check_out(Some(&out))?;
-    let runs = read(&args.dirs, args.threads())?;
-    // All is drawn before anything is written.
-    let figures = match &args.figures {
-        Some(folder) => figures(&runs, folder)?,
-        None => Vec::new(),
-    };
-    write_whole(&out, page(&runs).as_bytes())?;
-    for (path, bytes) in &figures {
-        write_whole(path, bytes)?;
-    }
-    print(&format!("report: {}", out.display()))?;
-    match &args.figures {
-        Some(folder) => print(&format!("{} figures in {}", figures.len(), folder.display())),
-        None => Ok(()),
-    }
+    place(&out, html.as_bytes())?;
+    print(&format!("report: {}", out.display()))
+}
+
+/// Writes a file whole, or not at all.
+fn place(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    write_whole(path, bytes)
+        .map_err(|error| anyhow!("{error}: choose another place, or permit writing"))
 }
 
 /// Writes one figure, as SVG or PNG by the name of the file.
@@ -48,7 +51,7 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
         format!("there is nothing to draw of {first}: {} needs {}", kind.name(), kind.needs())
     })?;
     let bytes = if bitmap { png(&figure.svg) } else { figure.svg.into_bytes() };
-    write_whole(&args.out, &bytes)?;
+    place(&args.out, &bytes)?;
     print(&format!("figure: {}", args.out.display()))
 }
 
@@ -61,20 +64,22 @@ pub fn of_run(dir: &Path, threads: usize) -> anyhow::Result<PathBuf> {
 }
 
 fn read(dirs: &[PathBuf], threads: usize) -> anyhow::Result<Comparison> {
-    let runs: didyma::Result<Vec<_>> = dirs.iter().map(|dir| RunData::read(dir, threads)).collect();
-    Ok(Comparison::new(runs?)?)
+    let whole: Vec<_> = dirs.iter().map(|dir| dir.canonicalize().unwrap_or(dir.clone())).collect();
+    if let Some(i) = (1..dirs.len()).find(|&i| whole[..i].contains(&whole[i])) {
+        bail!("{} is given twice: give every run once", dirs[i].display());
+    }
+    let single = dirs.len() == 1;
+    let runs = dirs.iter().map(|dir| RunData::read(dir, single, threads));
+    Ok(Comparison::new(runs.collect::<didyma::Result<_>>()?)?)
 }
 
 /// Every figure there is, twice: where it goes, and its bytes.
-fn figures(runs: &Comparison, folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
-    std::fs::create_dir_all(folder).with_context(|| {
-        format!("--figures: could not make the folder {}: choose another", folder.display())
-    })?;
+fn figures(runs: &Comparison, folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let drawn = Kind::ALL.iter().filter_map(|(_, kind)| kind.draw(runs, Place::Alone));
-    Ok(drawn
+    drawn
         .flat_map(|Figure { kind, svg, .. }| {
             let path = |ending: &str| folder.join(format!("{}.{ending}", kind.name()));
             [(path("png"), png(&svg)), (path("svg"), svg.into_bytes())]
         })
-        .collect())
+        .collect()
 }

@@ -7,10 +7,10 @@ use crate::{print, tell};
 use anyhow::{Context, bail};
 use didyma::judge::TaskJudge;
 use didyma::posterior::{Posterior, SampleStreams};
-use didyma::report::{ParameterLine, columns, parameter_lines};
+use didyma::report::{Columns, ParameterLine, columns, cut_by_prior, parameter_lines};
 use didyma::rng::{Purpose, Streams};
 use didyma::rounds::{Judge, Scores};
-use didyma::run::{Manifest, RunDir, SUMMARY, Summary, posterior, reports};
+use didyma::run::{Manifest, RunDir, Summary, posterior, reports};
 use didyma::table::Table;
 use didyma::tasks::Task;
 use didyma::{Rows, parallel};
@@ -30,6 +30,8 @@ pub struct Shown {
     parameters: Vec<ParameterLine>,
     /// Those that are stored; a round that is under way has some too.
     simulations: usize,
+    /// Whether a process works on it.
+    running: bool,
     /// Whether the rounds were shown already, as they went by.
     #[serde(skip)]
     rounds_told: bool,
@@ -37,16 +39,11 @@ pub struct Shown {
 
 pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
     let run = RunDir::read(&args.dir)?;
-    let mut summary = Summary::new(&Manifest::of(&run)?, reports(&run)?);
-    // What only the process that ran it knows.
-    let written = std::fs::read(run.file(SUMMARY)).ok();
-    let written = written.and_then(|bytes| serde_json::from_slice::<Summary>(&bytes).ok());
-    summary.peak_rss_mb = written.and_then(|written| written.peak_rss_mb);
-    summary.version = run.version().to_owned();
+    let summary = Summary::read(&run)?;
     let (simulations, _) = run.counts()?;
     let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(&run)?) };
     let shown = Shown::new(&args.dir, summary, posterior.as_ref(), parallel::cores())?;
-    Ok(Shown { simulations, ..shown })
+    Ok(Shown { simulations, running: run.is_worked_on()?, ..shown })
 }
 
 impl Shown {
@@ -56,12 +53,25 @@ impl Shown {
         posterior: Option<&Posterior>,
         threads: usize,
     ) -> anyhow::Result<Self> {
+        let mut summary = summary;
         let parameters = match posterior {
-            Some(posterior) => lines_of(&summary, posterior, threads)?,
+            Some(posterior) => {
+                let samples = draws(&summary, posterior, threads)?;
+                summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
+                let truth = Task::named(&summary.task).map(|task| task.truth);
+                parameter_lines(posterior.prior(), &samples, truth.as_deref())
+            }
             None => Vec::new(),
         };
         let simulations = summary.rounds.iter().map(|round| round.simulations).sum();
-        Ok(Self { dir: dir.to_owned(), summary, parameters, simulations, rounds_told: false })
+        Ok(Self {
+            dir: dir.to_owned(),
+            summary,
+            parameters,
+            simulations,
+            running: false,
+            rounds_told: false,
+        })
     }
 
     /// The same without a line for each round.
@@ -75,21 +85,15 @@ impl Shown {
     }
 }
 
-fn lines_of(
-    summary: &Summary,
-    posterior: &Posterior,
-    threads: usize,
-) -> anyhow::Result<Vec<ParameterLine>> {
+fn draws(summary: &Summary, posterior: &Posterior, threads: usize) -> anyhow::Result<Columns> {
     let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
     let theta = posterior.sample(SHOWN, from, threads)?.theta;
-    let prior = posterior.prior();
-    let truth = Task::named(&summary.task).map(|task| task.truth);
-    Ok(parameter_lines(prior, &columns(&theta, prior.dim()), truth.as_deref()))
+    Ok(columns(&theta, posterior.prior().dim()))
 }
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { summary, parameters, dir, simulations, rounds_told } = self;
+        let Self { summary, parameters, dir, simulations, running, rounds_told } = self;
         let Summary { task, method, seed, rounds, .. } = summary;
         let all = summary.config.rounds;
         writeln!(
@@ -123,6 +127,7 @@ impl fmt::Display for Shown {
         }
         match summary.finished {
             true => write!(f, "samples: {}", dir.join("posterior.csv").display()),
+            false if *running => write!(f, "running; to look on: didyma watch {}", dir.display()),
             false => write!(f, "unfinished; to go on: didyma resume {}", dir.display()),
         }
     }

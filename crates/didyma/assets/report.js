@@ -11,6 +11,11 @@ function show(theme) {
 show(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 button.addEventListener("click", () => show(root.dataset.theme === "dark" ? "light" : "dark"));
 
+// On paper nothing stays folded.
+addEventListener("beforeprint", () => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+});
+
 // What marks tell: the browser's own bubbles come late and small.
 const tip = document.getElementById("tip");
 for (const mark of document.querySelectorAll("g.tip")) {

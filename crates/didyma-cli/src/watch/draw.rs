@@ -1,9 +1,10 @@
 //! The picture of a run: what is known of it at one moment as lines of text, as many as there is room for.
 
 use super::charts::{bars, bin, bounds, curve};
-use super::look::{Epoch, Look, Marginal};
+use super::look::{Look, Marginal};
 use super::words::{longest, short, wrapped};
 use crate::live::round_line;
+use didyma::report::Epoch;
 use didyma::run::Summary;
 
 /// How much is drawn of everything.

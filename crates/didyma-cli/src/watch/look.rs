@@ -1,14 +1,13 @@
 //! What is known of a run at one moment, read without disturbing the process that works on it.
 
 use super::charts::bounds;
+use didyma::Error;
 use didyma::posterior::{Posterior, SampleStreams};
 use didyma::prior::Marginal as Law;
-use didyma::report::{columns, moments};
+use didyma::report::{Epoch, columns, epochs, moments};
 use didyma::rng::{Purpose, Streams};
-use didyma::run::{Manifest, RunDir, Summary, posterior, reports};
+use didyma::run::{RunDir, Summary, posterior};
 use didyma::tasks::Task;
-use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Draws that histograms are made of.
@@ -48,15 +47,6 @@ pub struct Marginal {
     pub draws: Vec<f64>,
 }
 
-/// What is stored of an epoch; a loss that was not finite is none.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct Epoch {
-    pub round: u32,
-    pub epoch: u32,
-    pub train_loss: Option<f64>,
-    pub validation_loss: Option<f64>,
-}
-
 /// Looks at a run again and again; what changes only with a round is kept in between.
 pub struct Watcher {
     dir: PathBuf,
@@ -75,13 +65,13 @@ impl Watcher {
         let run = RunDir::read(&self.dir)?;
         // Asked first: of a process that ends meanwhile it must not be said that it left the run unfinished.
         let worked_on = run.is_worked_on()?;
-        let summary = Summary::new(&Manifest::of(&run)?, reports(&run)?);
+        let summary = Summary::read(&run)?;
         if summary.rounds.len() != self.drawn {
             self.marginals = marginals(&summary, &posterior(&run)?)?;
             self.drawn = summary.rounds.len();
         }
         let (stored, failed) = run.counts()?;
-        let epochs = epochs(&run.events()?);
+        let epochs = of_last_round(epochs(&run)?);
         let (dir, marginals) = (&*self.dir, &*self.marginals);
         Ok(Look { dir, summary, worked_on, stored, failed, marginals, epochs })
     }
@@ -90,7 +80,12 @@ impl Watcher {
 /// Drawn by one thread, to leave the others to the run.
 fn marginals(summary: &Summary, posterior: &Posterior) -> didyma::Result<Vec<Marginal>> {
     let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
-    let theta = posterior.sample(DRAWS, from, 1)?.theta;
+    let theta = match posterior.sample(DRAWS, from, 1) {
+        Ok(found) => found.theta,
+        // Nearly all of it is outside of the prior, of which the summary warns.
+        Err(Error::Leakage { .. }) => return Ok(Vec::new()),
+        Err(other) => return Err(other),
+    };
     let truth = Task::named(&summary.task).map(|task| task.truth);
     let parameters = posterior.prior().parameters();
     let marginal = |(i, draws): (usize, Vec<f64>)| {
@@ -110,54 +105,23 @@ fn range(law: Law, values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// The epochs of the last round that has any, from events in their order. Training that began again tells an epoch
-/// twice, and the later one counts. Events enter no result: one that cannot be read is left out.
-fn epochs(events: &[(f64, String, String)]) -> Vec<Epoch> {
-    let told = events.iter().rev().filter(|(_, kind, _)| kind == "epochs");
-    let batches = told.filter_map(|(_, _, json)| serde_json::from_str::<Vec<Epoch>>(json).ok());
-    let mut found = BTreeMap::new();
-    let mut round = None;
-    for batch in batches {
-        let Some(last) = batch.last() else { continue };
-        if *round.get_or_insert(last.round) != last.round {
-            break;
-        }
-        for epoch in batch.iter().rev() {
-            found.entry(epoch.epoch).or_insert(*epoch);
-        }
-    }
-    found.into_values().collect()
+/// The epochs of the last round that has any.
+fn of_last_round(mut epochs: Vec<Epoch>) -> Vec<Epoch> {
+    let last = epochs.last().map(|epoch| epoch.round);
+    epochs.retain(|epoch| Some(epoch.round) == last);
+    epochs
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn event(kind: &str, epochs: &[(u32, u32, f64)]) -> (f64, String, String) {
-        let epochs: Vec<_> = epochs
-            .iter()
-            .map(|(round, epoch, loss)| {
-                serde_json::json!({"round": round, "epoch": epoch, "train_loss": loss, "seconds": 1.0})
-            })
-            .collect();
-        (0.0, kind.to_owned(), serde_json::Value::from(epochs).to_string())
-    }
-
     #[test]
-    fn the_epochs_of_the_last_round_are_found_each_once() {
-        assert_eq!(epochs(&[]), []);
-        let found = epochs(&[
-            event("epochs", &[(1, 1, 9.0), (1, 2, 8.0)]),
-            event("round", &[]),
-            event("epochs", &[(2, 1, 5.0), (2, 2, 4.0)]),
-            event("epochs", &[(2, 3, f64::NAN)]),
-            event("round", &[]),
-            event("epochs", &[(2, 2, 3.0), (2, 3, 2.0)]),
-            (0.0, "epochs".to_owned(), "[{\"rou".to_owned()),
-            event("round", &[]),
-        ]);
-        let losses: Vec<_> = found.iter().map(|e| (e.round, e.epoch, e.train_loss)).collect();
-        assert_eq!(losses, [(2, 1, Some(5.0)), (2, 2, Some(3.0)), (2, 3, Some(2.0))]);
+    fn the_epochs_of_the_last_round_are_shown() {
+        let epoch = |round, epoch| Epoch { round, epoch, train_loss: None, validation_loss: None };
+        assert_eq!(of_last_round(Vec::new()), []);
+        let found = of_last_round(vec![epoch(1, 1), epoch(1, 2), epoch(2, 1), epoch(2, 2)]);
+        assert_eq!(found, [epoch(2, 1), epoch(2, 2)]);
     }
 
     #[test]

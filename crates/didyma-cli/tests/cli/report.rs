@@ -20,7 +20,7 @@ fn pages_and_figures_are_written() {
     let folder = Folder::new("report");
     let (page, figures) = (folder.file("page.html"), folder.file("figures"));
     let told = done(&["report", run(), "--out", &page, "--figures", &figures]);
-    assert!(told.contains(&page) && told.contains("14 figures"), "{told}");
+    assert!(told.contains(&page) && told.contains("7 figures"), "{told}");
     let first = std::fs::read(&page).expect("it was written");
     done(&["report", run(), "--out", &page, "--threads", "1"]);
     assert_eq!(first, std::fs::read(&page).expect("it was written"));
@@ -46,8 +46,18 @@ fn bad_input_is_told_and_nothing_is_written() {
     refused(&["report", run(), &other, "--out", &out], &["a run of mg1", "two-moons"]);
     refused(&["plot", "pairs", run(), "--out", &folder.file("a.pdf")], &[".svg or .png"]);
     refused(&["report", run(), "--out", &folder.file("no/page.html")], &["does not exist"]);
-    let levels = folder.file("levels.png");
-    refused(&["plot", "levels", run(), run(), "--out", &levels], &["levels needs", "single run"]);
+    refused(&["report", &nothing], &["nothing", "holds no run"]);
+    refused(&["report", run(), run(), "--out", &out], &["given twice"]);
+    let (levels, twin) = (folder.file("levels.png"), folder.run("twin"));
+    refused(
+        &["plot", "levels", run(), &twin, "--out", &levels],
+        &["twin", "same settings and seed"],
+    );
+    let atomic = folder.file("atomic");
+    done(&tiny("two-moons", &atomic, &["--method", "atomic"]));
+    refused(&["plot", "levels", &atomic, "--out", &levels], &["levels needs", "has levels"]);
+    let taken = folder.write("taken", "a file");
+    refused(&["report", run(), "--out", &out, "--figures", &taken], &["--figures", "taken"]);
     refused(&["report"], &["<DIR>"]);
     let kept = folder.write("kept.html", "mine");
     let mut rights = std::fs::metadata(&kept).expect("it is there").permissions();

@@ -251,7 +251,9 @@ fn similar(key: &str) -> Option<&'static str> {
         strsim::osa_distance(known, key).min(strsim::osa_distance(&last(known), &last(key)))
     };
     let names = SETTINGS.iter().map(|(known, _)| *known);
-    names.min_by_key(distance).filter(|known| distance(known) <= 2)
+    // A third of the letters may be wrong: two letters resemble everything.
+    let most = (last(key).len() / 3).min(2);
+    names.min_by_key(distance).filter(|known| distance(known) <= most)
 }
 
 /// Where a setting is in the JSON of all.

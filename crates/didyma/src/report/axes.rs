@@ -64,6 +64,17 @@ impl Scale {
         }
     }
 
+    /// About this many round values with their names, which differ however narrow the scale is.
+    pub fn named_ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let ticks = self.ticks(about);
+        let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+        let name = |value: f64| match self.logarithmic {
+            true => number(value),
+            false => number_to(value, step),
+        };
+        ticks.iter().map(|&tick| (tick, name(tick))).collect()
+    }
+
     /// About this many round values.
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         match self.logarithmic {
@@ -127,6 +138,24 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A number with as many digits as tell differences of this size.
+pub fn number_to(value: f64, resolution: f64) -> String {
+    if !(resolution > 0.0 && resolution.is_finite() && value.is_finite()) {
+        return number(value);
+    }
+    // The smallest place that matters: 0.2 needs one digit, 0.05 two.
+    let place = (resolution.log10() + 1e-9).floor();
+    let size = value.abs().max(resolution);
+    let text = match (1e-4..1e6).contains(&size) {
+        true => format!("{value:.*}", (-place).clamp(0.0, 12.0) as usize),
+        false => format!("{value:.*e}", (size.log10().floor() - place).clamp(0.0, 12.0) as usize),
+    };
+    match text.parse() {
+        Ok(0.0) => "0".to_owned(),
+        _ => text.replace('-', "−"),
+    }
+}
+
 /// A rectangle of the canvas with a scale on each side.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
@@ -169,10 +198,10 @@ impl Frame {
     /// Numbers and their lines along the lower edge, with a name below.
     pub fn x_axis(&self, canvas: &mut Canvas, name: &str) {
         let middle = Label::new(SMALL, Ink::Muted, Anchor::Middle);
-        for tick in self.x.ticks((self.size.0 / 52.0).max(2.0) as usize) {
+        for (tick, name) in self.x.named_ticks((self.size.0 / 52.0).max(2.0) as usize) {
             let x = self.across(tick);
             canvas.line((x, self.bottom()), (x, self.bottom() + 4.0), Stroke::new(Ink::Muted, 1.0));
-            canvas.text((x, self.bottom() + 16.0), &number(tick), middle);
+            canvas.text((x, self.bottom() + 16.0), &name, middle);
         }
         self.x_name(canvas, name, 32.0);
     }
@@ -185,12 +214,11 @@ impl Frame {
 
     /// Numbers along the left edge, with a line of the grid for each and a name beside.
     pub fn y_axis(&self, canvas: &mut Canvas, name: &str) {
-        let ticks = self.y.ticks((self.size.1 / 40.0).max(2.0) as usize);
-        for tick in ticks {
+        for (tick, name) in self.y.named_ticks((self.size.1 / 40.0).max(2.0) as usize) {
             let y = self.up(tick);
             canvas.line((self.corner.0, y), (self.right(), y), Stroke::new(Ink::Grid, 1.0));
             let label = Label::new(SMALL, Ink::Muted, Anchor::End);
-            canvas.text((self.corner.0 - 6.0, y + 4.0), &number(tick), label);
+            canvas.text((self.corner.0 - 6.0, y + 4.0), &name, label);
         }
         let at = (self.corner.0 - 44.0, self.corner.1 + 0.5 * self.size.1);
         canvas.text(at, name, Label::new(NAME, Ink::Text, Anchor::Middle).upwards());
@@ -225,6 +253,23 @@ mod tests {
         assert_eq!(Scale::counted(1, 3).ticks(8), [1.0, 2.0, 3.0]);
         assert_eq!(Scale::logarithmic([1e-3, 20.0]).ticks(5), [1e-3, 1e-2, 1e-1, 1.0, 10.0]);
         assert_eq!(Scale::logarithmic([1.0, 6.0]).ticks(5), [1.0, 2.0, 5.0]);
+    }
+
+    #[test]
+    fn names_of_ticks_differ() {
+        for (low, high) in
+            [(0.247, 0.248), (1234.1, 1234.3), (-1.0, 1.0), (1e-9, 2e-9), (3e7, 3.1e7), (1.0, 1.0)]
+        {
+            for about in [2, 5, 9] {
+                let named = Scale::new(low, high).named_ticks(about);
+                let mut names: Vec<_> = named.iter().map(|(_, name)| name).collect();
+                names.dedup();
+                assert_eq!(names.len(), named.len(), "{named:?}");
+            }
+        }
+        assert_eq!(number_to(-0.0001, 0.01), "0");
+        assert_eq!(number_to(-4.5899, 0.005), "−4.590");
+        assert_eq!(number_to(1.23456e-7, 1e-9), "1.23e−7");
     }
 
     #[test]

@@ -36,14 +36,11 @@ pub enum Ink {
 /// Colours that differ for the colour-blind too (after Okabe and Ito, 2008).
 const SERIES: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b3589a", "#8a6d00", "#3a8fc4"];
 
-/// How many series have a colour of their own.
-pub const SERIES_COLOURS: usize = SERIES.len();
-
 impl Ink {
     fn colour(self, place: Place) -> String {
         let (variable, colour) = match self {
             Self::Text => ("--ink".to_owned(), "#1b1f24"),
-            Self::Muted => ("--muted".to_owned(), "#5b6470"),
+            Self::Muted => ("--muted".to_owned(), "#57606a"),
             Self::Grid => ("--grid".to_owned(), "#dfe3e8"),
             Self::Paper => ("--paper".to_owned(), "#ffffff"),
             Self::Series(number) => {
@@ -182,6 +179,9 @@ impl Canvas {
 
     /// A filled rectangle.
     pub fn rectangle(&mut self, corner: Point, size: (f64, f64), ink: Ink, opacity: f64) {
+        if ![corner.0, corner.1, size.0, size.1].iter().all(|v| v.is_finite()) {
+            return;
+        }
         let colour = ink.colour(self.place);
         let ([x, y], [w, h]) = ([corner.0, corner.1].map(short), [size.0, size.1].map(short));
         self.put(format_args!(
@@ -191,12 +191,18 @@ impl Canvas {
 
     /// A filled circle.
     pub fn dot(&mut self, at: Point, radius: f64, ink: Ink) {
+        if !(at.0.is_finite() && at.1.is_finite()) {
+            return;
+        }
         let (colour, [x, y]) = (ink.colour(self.place), [at.0, at.1].map(short));
         self.put(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}"/>"#));
     }
 
     /// A text.
     pub fn text(&mut self, at: Point, text: &str, label: Label) {
+        if !(at.0.is_finite() && at.1.is_finite()) {
+            return;
+        }
         let [x, y] = [at.0, at.1].map(short);
         let colour = label.ink.colour(self.place);
         let anchor = match label.anchor {
@@ -276,6 +282,14 @@ fn short(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
+/// A name in at most this many letters.
+pub fn shortened(name: &str, letters: usize) -> String {
+    match name.chars().count() > letters {
+        true => name.chars().take(letters.saturating_sub(1)).chain(['…']).collect(),
+        false => name.to_owned(),
+    }
+}
+
 /// Text as it stands in HTML and SVG, in an attribute too.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -285,8 +299,8 @@ pub fn escaped(text: &str) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            // Control characters are not allowed in XML.
-            c if c.is_control() => safe.push(' '),
+            // XML allows neither control characters nor these two.
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => safe.push(' '),
             c => safe.push(c),
         }
     }
@@ -301,13 +315,31 @@ mod tests {
     fn marks_are_well_formed_whatever_the_words() {
         let mut canvas = Canvas::new(Place::Alone, 100.0, 50.0);
         canvas.telling("a < b & \"c\"\u{7}", |canvas| canvas.dot((1.23, 4.56), 2.0, Ink::Truth));
+        canvas.dot((f64::NAN, 0.0), 2.0, Ink::Truth);
+        canvas.rectangle((0.0, f64::INFINITY), (1.0, 1.0), Ink::Truth, 1.0);
         canvas.text((0.0, 0.0), "<script>", Label::new(12.0, Ink::Text, Anchor::Start));
         let line = [(0.0, 0.0), (f64::NAN, 1.0), (2.0, 3.04)];
         canvas.lines([line.as_slice()], Stroke::new(Ink::Series(7), 1.5).dashed());
         let svg = canvas.finish("title", "");
         assert!(svg.contains("<title>a &lt; b &amp; &quot;c&quot; </title>"), "{svg}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert_eq!(shortened("lotka-volterra", 6), "lotka…");
         assert!(svg.contains("&lt;script&gt;") && !svg.contains("<script>"), "{svg}");
         assert!(svg.contains(r#"d="M0 0L2 3""#) && svg.contains(SERIES[1]), "{svg}");
+    }
+
+    /// A figure alone looks like one on a light page.
+    #[test]
+    fn the_style_sheet_has_the_same_colours() {
+        let style = include_str!("../../assets/report.css");
+        let series = (0..SERIES.len()).map(Ink::Series);
+        for ink in
+            [Ink::Muted, Ink::Text, Ink::Grid, Ink::Reference, Ink::Truth].into_iter().chain(series)
+        {
+            let variable = ink.colour(Place::Page).replace("var(", "").replace(')', "");
+            let entry = format!("{variable}: {};", ink.colour(Place::Alone));
+            assert!(style.contains(&entry), "{entry}");
+        }
     }
 
     #[test]

@@ -28,10 +28,18 @@ impl Comparison {
             return Err(Error::setting("runs", "none", "at least one directory of a run"));
         };
         let task = first.manifest.task.clone();
-        if let Some(other) = runs.iter().find(|run| run.manifest.task != task) {
-            let found = format!("a run of {}", other.manifest.task);
+        let same = |run: &RunData| {
+            run.manifest.task == task
+                && run.prior == first.prior
+                && run.observation == first.observation
+        };
+        if let Some(other) = runs.iter().find(|run| !same(run)) {
+            let found = match other.manifest.task == task {
+                true => format!("a run of {task} with another prior or observation"),
+                false => format!("a run of {}", other.manifest.task),
+            };
             let why =
-                format!("of {task} like the first run: make a report of its own for each task");
+                format!("of {task} like the first run: make a report of its own for each problem");
             return Err(Error::Setting {
                 name: other.name.clone().into(),
                 value: found,
@@ -41,6 +49,17 @@ impl Comparison {
         let mut groups: Vec<Group> = Vec::new();
         for run in runs {
             match groups.iter_mut().find(|group| alike(&group.runs[0], &run)) {
+                Some(group)
+                    if group.runs.iter().any(|known| known.summary.seed == run.summary.seed) =>
+                {
+                    let found = format!("a run of the same settings and seed {}", run.summary.seed);
+                    let why = "another one than those before: leave it out".into();
+                    return Err(Error::Setting {
+                        name: run.name.into(),
+                        value: found,
+                        expected: why,
+                    });
+                }
                 Some(group) => group.runs.push(run),
                 None => groups.push(Group { name: run.method(), runs: vec![run] }),
             }
@@ -97,16 +116,19 @@ fn alike(a: &RunData, b: &RunData) -> bool {
     plain(a) == plain(b)
 }
 
-/// Groups of the same name get the settings in which they differ.
+/// Groups get the settings in which they differ; those of estimators count only between groups of one method.
 fn tell_apart(groups: &mut [Group]) {
     let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
     let settings: Vec<_> =
         groups.iter().map(|group| group.runs[0].manifest.config.list()).collect();
     for (i, group) in groups.iter_mut().enumerate() {
-        let same: Vec<usize> = (0..names.len()).filter(|&j| names[j] == names[i]).collect();
-        let own = settings[i].iter().enumerate().filter(|(k, (key, value, _))| {
-            *key != "seed" && same.iter().any(|&j| settings[j][*k].1 != *value)
-        });
+        let differs = |j: usize, place: usize| {
+            let (key, value, _) = &settings[i][place];
+            let counts = names[i] == names[j] || !key.starts_with("estimator.");
+            counts && !["seed", "profile"].contains(key) && settings[j][place].1 != *value
+        };
+        let own = settings[i].iter().enumerate();
+        let own = own.filter(|(place, _)| (0..names.len()).any(|j| differs(j, *place)));
         let own: Vec<String> = own.map(|(_, (key, value, _))| format!("{key} {value}")).collect();
         if !own.is_empty() {
             group.name = format!("{}, {}", names[i], own.join(", "));

@@ -9,12 +9,11 @@ type Edge = (usize, usize, bool);
 /// (first index, second index); the first runs fastest. The border must be below the level.
 pub(super) fn rings(heights: &[f64], side: usize, level: f64) -> Vec<Vec<(f64, f64)>> {
     let height = |i: usize, j: usize| heights[j * side + i];
-    let mut next: HashMap<Edge, Vec<Edge>> = HashMap::new();
+    // The high side is on the left, so that a line leaves every side of a cell once at most.
+    let mut next: HashMap<Edge, Edge> = HashMap::new();
     for (i, j) in (0..side - 1).flat_map(|j| (0..side - 1).map(move |i| (i, j))) {
         let corners = [height(i, j), height(i + 1, j), height(i + 1, j + 1), height(i, j + 1)];
-        for (from, to) in crossings((i, j), corners, level) {
-            next.entry(from).or_default().push(to);
-        }
+        next.extend(crossings((i, j), corners, level));
     }
     let cross = |(i, j, along): Edge| {
         let (a, b) = (height(i, j), if along { height(i, j + 1) } else { height(i + 1, j) });
@@ -27,7 +26,7 @@ pub(super) fn rings(heights: &[f64], side: usize, level: f64) -> Vec<Vec<(f64, f
     for start in starts {
         let mut ring = Vec::new();
         let mut at = start;
-        while let Some(to) = next.get_mut(&at).and_then(Vec::pop) {
+        while let Some(to) = next.remove(&at) {
             ring.push(cross(at));
             at = to;
         }
@@ -110,7 +109,9 @@ mod tests {
             false => (1.3 * x).sin() + (1.7 * y).cos() + 0.3 * (0.5 * x * y).sin(),
         });
         for level in [-1.0, -0.2, 0.1, 0.9] {
-            for ring in rings(&waves, 30, level) {
+            let found = rings(&waves, 30, level);
+            assert!(found.len() > 3, "{level}: {}", found.len());
+            for ring in found {
                 let (a, b) = (ring[0], ring[ring.len() - 1]);
                 assert!((a.0 - b.0).hypot(a.1 - b.1) <= 2f64.sqrt() + 1e-9, "{a:?} {b:?}");
             }

@@ -1,17 +1,18 @@
 //! A run as it is drawn: everything that figures and pages need, read once.
 
 use crate::diagnostics::{LevelReport, LevelStudy, TrainedFlow, level_settings};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimator::Source;
 use crate::posterior::{Posterior, SampleStreams};
 use crate::prior::{Marginal, Prior};
 use crate::rng::{Purpose, Streams};
 use crate::rounds::{RoundReport, SimulatedRow};
 use crate::rows::Rows;
-use crate::run::{Manifest, RunDir, SUMMARY, Summary, posterior, reports};
+use crate::run::{Manifest, RunDir, Summary, posterior, reports};
 use crate::simulator;
 use crate::tasks::{Reference, Task};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -20,7 +21,7 @@ const SAMPLES: usize = 10_000;
 /// Samples of the reference, at most.
 const REFERENCE: usize = 2_000;
 /// Simulations of the predictive check.
-const PREDICTIVE: usize = 400;
+const PREDICTIVE: usize = 1_000;
 /// The highest level that is measured, and evaluations at each: enough for rates, in a fraction of a second.
 const HIGHEST: u32 = 5;
 const EVALUATIONS: usize = 4_000;
@@ -54,6 +55,8 @@ pub struct RunData {
     pub prior: Prior,
     /// What the parameters are called.
     pub labels: Vec<String>,
+    /// Their symbols, where the task has them.
+    pub symbols: Option<Vec<String>>,
     /// The parameters that the observation is thought to come from.
     pub truth: Option<Vec<f64>>,
     /// The observation, with the names of its numbers.
@@ -77,8 +80,9 @@ pub struct RunData {
 }
 
 impl RunData {
-    /// Reads a run, also while it goes on. The result is the same for any number of threads.
-    pub fn read(path: &Path, threads: usize) -> Result<Self> {
+    /// Reads a run, also while it goes on; levels are measured only if they are asked for, since that takes time. The
+    /// result is the same for any number of threads.
+    pub fn read(path: &Path, with_levels: bool, threads: usize) -> Result<Self> {
         let run = RunDir::read(path)?;
         let manifest = Manifest::of(&run)?;
         let reports = reports(&run)?;
@@ -91,30 +95,27 @@ impl RunData {
             (None, None) => return Err(unknown(&manifest.task)),
         };
         let streams = Streams::new(manifest.config.seed);
-        let theta = posterior.as_ref().map(|posterior| {
-            let from = SampleStreams::new(streams, Purpose::Posterior, 0);
-            posterior.sample(SAMPLES, from, threads).map(|found| found.theta)
-        });
-        let theta = theta.transpose()?;
-        let dim = prior.dim();
-        let predictive = match (&task, &theta) {
+        let theta = match &posterior {
+            Some(posterior) => samples(posterior, streams, threads)?,
+            None => None,
+        };
+        let (task, posterior, dim) = (task.as_ref(), posterior.as_ref(), prior.dim());
+        let predictive = match (task, &theta) {
             (Some(task), Some(theta)) => Some(predictive(task, theta, streams, threads)?),
             _ => None,
         };
-        let measured = posterior.as_ref().map(|p| levels(&manifest, p, &rows, &reports, threads));
+        let measured = posterior.filter(|_| with_levels);
+        let measured = measured.map(|p| levels(&manifest, p, &rows, &reports, threads));
         let (proposals, simulated) = by_round(&rows, dim);
         Ok(Self {
             name: name_of(path),
-            labels: labels(&prior, task.as_ref()),
-            truth: task.as_ref().map(|task| task.truth.clone()),
-            observation: observation(posterior.as_ref(), task.as_ref()),
-            reference: task
-                .as_ref()
-                .map(|task| reference(task, streams, threads))
-                .transpose()?
-                .flatten(),
+            labels: prior.names().map(str::to_owned).collect(),
+            symbols: task.map(|task| task.labels.iter().map(|&label| label.to_owned()).collect()),
+            truth: task.map(|task| task.truth.clone()),
+            observation: observation(posterior, task),
+            reference: task.map_or(Ok(None), |task| reference(task, streams, threads))?,
             samples: theta.map(|theta| columns(&theta, dim)),
-            summary: summary(&run, &manifest, reports),
+            summary: Summary::read(&run)?,
             failure: commonest_failure(&rows),
             training: epochs(&run)?,
             levels: measured.flatten(),
@@ -150,20 +151,17 @@ impl RunData {
     }
 }
 
-fn unknown(task: &str) -> crate::Error {
-    crate::Error::setting("task", task, "one that this version has: update Didyma")
+fn unknown(task: &str) -> Error {
+    Error::setting(
+        "task",
+        task,
+        "one that this version can simulate, or a run with a finished round: continue it first",
+    )
 }
 
 fn name_of(path: &Path) -> String {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()
-}
-
-fn labels(prior: &Prior, task: Option<&Task>) -> Vec<String> {
-    match task {
-        Some(task) => task.labels.iter().map(|&label| label.to_owned()).collect(),
-        None => prior.names().map(str::to_owned).collect(),
-    }
 }
 
 fn observation(posterior: Option<&Posterior>, task: Option<&Task>) -> Vec<(String, f64)> {
@@ -176,17 +174,6 @@ fn observation(posterior: Option<&Posterior>, task: Option<&Task>) -> Vec<(Strin
     values.into_iter().enumerate().map(|(i, value)| (name(i), value)).collect()
 }
 
-/// What the run's own process wrote, where it did: memory is known to nobody else.
-fn summary(run: &RunDir, manifest: &Manifest, reports: Vec<RoundReport>) -> Summary {
-    let written = std::fs::read(run.file(SUMMARY)).ok();
-    let written = written.and_then(|bytes| serde_json::from_slice::<Summary>(&bytes).ok());
-    Summary {
-        peak_rss_mb: written.and_then(|written| written.peak_rss_mb),
-        version: run.version().to_owned(),
-        ..Summary::new(manifest, reports)
-    }
-}
-
 /// Rows of `dim` numbers, column by column.
 pub fn columns(rows: &[f32], dim: usize) -> Columns {
     (0..dim).map(|i| rows.iter().skip(i).step_by(dim).map(|&v| f64::from(v)).collect()).collect()
@@ -196,6 +183,16 @@ fn reference(task: &Task, streams: Streams, threads: usize) -> Result<Option<Col
     match task.reference {
         Reference::None => Ok(None),
         _ => Ok(Some(columns(&task.reference(REFERENCE, &streams, threads)?, task.prior.dim()))),
+    }
+}
+
+/// Samples of the posterior; none where it is nearly all outside of the prior, of which the summary warns.
+fn samples(posterior: &Posterior, streams: Streams, threads: usize) -> Result<Option<Vec<f32>>> {
+    let from = SampleStreams::new(streams, Purpose::Posterior, 0);
+    match posterior.sample(SAMPLES, from, threads) {
+        Ok(found) => Ok(Some(found.theta)),
+        Err(Error::Leakage { .. }) => Ok(None),
+        Err(other) => Err(other),
     }
 }
 
@@ -228,6 +225,7 @@ fn levels(
     let settings = level_settings(config, None, &flow);
     let filled = (flow.largest_block() / settings.m0.max(1)).checked_ilog2()?;
     let study = LevelStudy { settings, highest: filled.min(HIGHEST), budget: EVALUATIONS };
+    // A flow whose levels cannot be measured has no figure of them; `didyma levels` tells why.
     study.run(&mut flow, Streams::new(config.seed)).ok()
 }
 
@@ -250,14 +248,48 @@ fn commonest_failure(rows: &[SimulatedRow]) -> Option<String> {
     Some(commonest[0].chars().take(200).collect())
 }
 
-/// The epochs that were logged, each once: after a kill some are trained again.
-fn epochs(run: &RunDir) -> Result<Vec<Epoch>> {
-    let mut all: Vec<Epoch> = Vec::new();
-    for (_, _, json) in run.events()?.iter().filter(|(_, kind, _)| kind == "epochs") {
-        // A line that cannot be read is no reason to draw nothing.
-        all.extend(serde_json::from_str::<Vec<Epoch>>(json).unwrap_or_default());
+/// The epochs that were logged, each once: after a kill some are trained again, and the later one counts. Events enter no
+/// result, so that one that cannot be read is left out.
+pub fn epochs(run: &RunDir) -> Result<Vec<Epoch>> {
+    Ok(told_epochs(&run.events()?))
+}
+
+fn told_epochs(events: &[(f64, String, String)]) -> Vec<Epoch> {
+    let batches = events.iter().filter(|(_, kind, _)| kind == "epochs");
+    let all = batches
+        .flat_map(|(_, _, json)| serde_json::from_str::<Vec<Epoch>>(json).unwrap_or_default());
+    let by_number: BTreeMap<_, _> = all.map(|epoch| ((epoch.round, epoch.epoch), epoch)).collect();
+    by_number.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, epochs: &[(u32, u32, f64)]) -> (f64, String, String) {
+        let epoch = |(round, epoch, loss): &(u32, u32, f64)| serde_json::json!({"round": round, "epoch": epoch, "train_loss": loss});
+        let epochs: Vec<_> = epochs.iter().map(epoch).collect();
+        (0.0, kind.to_owned(), serde_json::Value::from(epochs).to_string())
     }
-    all.sort_by_key(|epoch| (epoch.round, epoch.epoch));
-    all.dedup_by_key(|epoch| (epoch.round, epoch.epoch));
-    Ok(all)
+
+    #[test]
+    fn epochs_are_found_each_once() {
+        let found = told_epochs(&[
+            event("epochs", &[(1, 1, 9.0), (1, 2, 8.0)]),
+            event("round", &[]),
+            event("epochs", &[(2, 1, 5.0), (2, 2, 4.0)]),
+            event("epochs", &[(2, 3, f64::NAN)]),
+            event("epochs", &[(2, 2, 3.0)]),
+            (0.0, "epochs".to_owned(), "[{\"rou".to_owned()),
+        ]);
+        let losses: Vec<_> = found.iter().map(|e| (e.round, e.epoch, e.train_loss)).collect();
+        let expected = [
+            (1, 1, Some(9.0)),
+            (1, 2, Some(8.0)),
+            (2, 1, Some(5.0)),
+            (2, 2, Some(3.0)),
+            (2, 3, None),
+        ];
+        assert_eq!(losses, expected);
+    }
 }

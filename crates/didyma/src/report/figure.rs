@@ -79,7 +79,11 @@ impl Kind {
             Self::Levels => {
                 "a single run by a method that has levels, with a finished round and enough simulations"
             }
-            Self::Pairs | Self::Predictive | Self::Time => "a finished round",
+            Self::Pairs => "a finished round whose posterior can be sampled",
+            Self::Predictive => {
+                "a finished round whose posterior can be sampled, of a task that this program can simulate"
+            }
+            Self::Time => "a finished round",
         }
     }
 }

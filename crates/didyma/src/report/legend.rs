@@ -1,6 +1,6 @@
 //! What the colours of groups mean, in rows above a figure.
 
-use super::canvas::{Anchor, Canvas, Ink, Label, Stroke};
+use super::canvas::{Anchor, Canvas, Ink, Label, Stroke, shortened};
 use super::compare::Comparison;
 
 /// Height of one row.
@@ -24,6 +24,10 @@ pub(super) fn draw(canvas: &mut Canvas, runs: &Comparison, (x, y): (f64, f64)) {
             1 => group.name.clone(),
             _ => format!("{} ({seeds} seeds)", group.name),
         };
-        canvas.text((x + 30.0, y + 4.0), &words, Label::new(12.0, Ink::Text, Anchor::Start));
+        canvas.text(
+            (x + 30.0, y + 4.0),
+            &shortened(&words, 44),
+            Label::new(12.0, Ink::Text, Anchor::Start),
+        );
     }
 }

@@ -30,8 +30,18 @@ const SCORES: [Score; 4] = [
         ideal: Some(0.5),
     },
     Score { name: "MMD²", about: "0 is perfect", of: |r| r.scores.mmd2, ideal: Some(0.0) },
-    Score { name: "LMD", about: "distance of simulations", of: |r| r.scores.lmd, ideal: None },
-    Score { name: "NLOG", about: "−log q of the truth", of: |r| r.scores.nlog, ideal: None },
+    Score {
+        name: "LMD",
+        about: "log distance, lower is better",
+        of: |r| r.scores.lmd,
+        ideal: None,
+    },
+    Score {
+        name: "NLOG",
+        about: "−log q(θ*), lower is better",
+        of: |r| r.scores.nlog,
+        ideal: None,
+    },
 ];
 
 pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
@@ -53,10 +63,22 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     let title = "Quality by round".to_owned();
     let caption = "How close the posterior of each round is to the truth. C2ST: how often a classifier tells its samples \
                    from the reference. LMD: log of the median distance of simulations to the observation. NLOG: −log of \
-                   the density at the true parameters. Bands span the seeds."
+                   the density at the true parameters."
         .to_owned();
-    let svg = canvas.finish(&title, &caption);
+    let told: Vec<String> = runs.groups.iter().map(|group| told(group, &scores)).collect();
+    let svg = canvas.finish(&title, &told.join("; "));
     Some(Figure { kind: Kind::Metrics, title, caption, svg })
+}
+
+/// The last scores of a group in words, for those who cannot see them.
+fn told(group: &Group, scores: &[&Score]) -> String {
+    let last = |score: &&Score| {
+        let (round, values) = group.by_round(score.of).pop()?;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some(format!("{} {mean:.3} after round {round}", score.name))
+    };
+    let told: Vec<String> = scores.iter().filter_map(last).collect();
+    format!("{}: {}", group.name, told.join(", "))
 }
 
 fn panel(canvas: &mut Canvas, corner: (f64, f64), score: &Score, runs: &Comparison) {

@@ -1,12 +1,13 @@
 //! Runs as pictures: figures, and a page that holds them all. Pure functions from what was read to text and bytes.
 
-pub mod axes;
-pub mod canvas;
+mod axes;
+mod canvas;
 mod compare;
 mod contour;
 mod data;
-pub mod density;
+mod density;
 mod figure;
+mod histogram;
 mod legend;
 mod levels;
 mod metrics;
@@ -21,9 +22,11 @@ mod words;
 
 pub use canvas::Place;
 pub use compare::{Comparison, Group};
-pub use data::{Columns, Epoch, RunData, columns};
+pub use data::{Columns, Epoch, RunData, columns, epochs};
 pub use figure::{Figure, Kind};
 pub use levels::level_plot;
 pub use page::page;
 pub use png::png;
-pub use words::{ParameterLine, QUANTILES, advice, command, moments, parameter_lines};
+pub use words::{
+    ParameterLine, QUANTILES, advice, command, cut_by_prior, moments, parameter_lines,
+};

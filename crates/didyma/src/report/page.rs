@@ -1,11 +1,11 @@
 //! One page about a run, or several of one problem: figures, tables and words, in a single file without any other.
 
-use super::axes::number;
+use super::axes::number_to;
 use super::canvas::{Place, escaped};
 use super::compare::Comparison;
 use super::data::RunData;
 use super::figure::{Figure, Kind};
-use super::words::{advice, command, parameter_lines};
+use super::words::{advice, command, parameter_lines, reassurance};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -68,7 +68,8 @@ fn header(runs: &Comparison, title: &str) -> String {
         }
         facts.extend(run.summary.peak_rss_mb.map(|mb| (format!("{mb:.0} MB"), "memory")));
     } else {
-        facts.push((runs.groups.len().to_string(), "methods"));
+        let groups = runs.groups.len();
+        facts.push((groups.to_string(), if groups == 1 { "method" } else { "methods" }));
         facts.push((runs.len().to_string(), "runs"));
     }
     let mut html = format!(
@@ -99,8 +100,7 @@ fn warnings(runs: &Comparison) -> String {
     };
     let words: Vec<String> = runs.runs().flat_map(told).collect();
     if words.is_empty() {
-        return "<p class=\"good\">Nothing that was checked speaks against this posterior.</p>\n"
-            .to_owned();
+        return format!("<p class=\"good\">{}</p>\n", escaped(&reassurance(runs.first())));
     }
     let items: String =
         words.iter().map(|words| format!("<li>{}</li>\n", escaped(words))).collect();
@@ -112,7 +112,7 @@ fn warnings(runs: &Comparison) -> String {
 fn section(figure: &Figure) -> String {
     let Figure { kind, title, caption, svg } = figure;
     format!(
-        "<section>\n<h2>{}</h2>\n<figure id=\"fig-{}\">\n<div class=\"scroll\">{svg}</div>\n\
+        "<section>\n<h2>{}</h2>\n<figure id=\"fig-{}\">\n<div class=\"scroll\" tabindex=\"0\">{svg}</div>\n\
          <figcaption class=\"muted\">{}</figcaption>\n</figure>\n</section>\n",
         escaped(title),
         kind.name(),
@@ -136,16 +136,21 @@ fn parameters(runs: &Comparison) -> String {
     for parameter in 0..first.dim() {
         for (name, lines) in &of_groups {
             let p = &lines[parameter];
-            let [low, _, median, _, high] = p.quantiles.map(number);
-            let truth = p.truth.map_or(String::new(), number);
+            // Two digits of the spread.
+            let short = |value: f64| number_to(value, p.sd / 20.0);
+            let [low, _, median, _, high] = p.quantiles.map(short);
+            let truth = p.truth.map_or(String::new(), short);
+            let symbol = first.symbols.as_ref().map_or(String::new(), |symbols| {
+                format!(" <span class=\"muted\">{}</span>", escaped(&symbols[parameter]))
+            });
             let whose = if several { format!("<td>{}</td>", escaped(name)) } else { String::new() };
             writeln!(
                 rows,
-                "<tr><th scope=\"row\">{}</th>{whose}<td>{}</td><td>{}</td><td>{low}</td><td>{median}</td><td>{high}</td>\
+                "<tr><th scope=\"row\">{}{symbol}</th>{whose}<td>{}</td><td>{}</td><td>{low}</td><td>{median}</td><td>{high}</td>\
                  <td>{truth}</td><td>{}</td></tr>",
                 escaped(&p.name),
-                number(p.mean),
-                number(p.sd),
+                short(p.mean),
+                short(p.sd),
                 escaped(&p.prior)
             )
             .expect("a string takes everything");
@@ -164,7 +169,12 @@ fn parameters(runs: &Comparison) -> String {
 fn made(runs: &Comparison) -> String {
     let mut html = "<section>\n<h2>How it was made</h2>\n".to_owned();
     for run in runs.runs() {
-        let command = escaped(&command(run));
+        let command = match command(run) {
+            Some(command) => {
+                format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escaped(&command))
+            }
+            None => String::new(),
+        };
         let settings: String = run
             .manifest
             .config
@@ -177,8 +187,7 @@ fn made(runs: &Comparison) -> String {
             .collect();
         write!(
             html,
-            "<h3>{}</h3>\n<p class=\"muted\">didyma {}, seed {}</p>\n<pre tabindex=\"0\"><code>{command}</code></pre>\n\
-             <details><summary>Every setting</summary>\n<div class=\"scroll\" tabindex=\"0\"><table><tbody>\n{settings}</tbody></table>\
+            "<h3>{}</h3>\n<p class=\"muted\">didyma {}, seed {}</p>\n{command}<details><summary>Every setting</summary>\n<div class=\"scroll\" tabindex=\"0\"><table><tbody>\n{settings}</tbody></table>\
              </div></details>\n",
             escaped(&run.name),
             escaped(&run.summary.version),

@@ -1,11 +1,12 @@
 //! The posterior: every chosen parameter alone, and every two of them together.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
+use super::axes::{Frame, Scale, number, number_to};
+use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke, shortened};
 use super::compare::Comparison;
-use super::data::Columns;
-use super::density::{Density, Histogram, Range, view};
+use super::data::{Columns, RunData};
+use super::density::Density;
 use super::figure::{Figure, Kind};
+use super::histogram::{Histogram, Range, view};
 use super::words::moments;
 
 /// Parameters that are drawn, at most.
@@ -29,18 +30,38 @@ struct Layer {
     filled: bool,
 }
 
-/// The parameters that are drawn: those that the data tell most about, in their own order.
-pub fn chosen(runs: &Comparison) -> Vec<usize> {
-    let run = runs.first();
-    let mut order: Vec<usize> = (0..run.dim()).collect();
-    if let (Some(samples), true) = (&run.samples, order.len() > MOST) {
-        let narrowing = |i: usize| {
-            moments(&samples[i]).1 / run.proposals.first().map_or(1.0, |p| moments(&p[i]).1)
-        };
-        order.sort_by(|&a, &b| narrowing(a).total_cmp(&narrowing(b)));
-        order.truncate(MOST);
-        order.sort_unstable();
+/// A side of a cell: the parameter along it, how much of it is seen, and its true value.
+struct Side {
+    parameter: usize,
+    range: Range,
+    truth: Option<f64>,
+}
+
+impl Side {
+    /// The true value, or the end of what is seen where it lies beyond.
+    fn seen_truth(&self) -> Option<f64> {
+        self.truth.map(|truth| truth.clamp(self.range.0, self.range.1))
     }
+
+    /// The true value in words.
+    fn truth_told(&self) -> String {
+        let truth = self.truth.unwrap_or(f64::NAN);
+        let width = self.range.1 - self.range.0;
+        let beyond = if self.seen_truth() == self.truth { "" } else { ", beyond the edge" };
+        format!("{}{beyond}", number_to(truth, width / 1000.0))
+    }
+}
+
+/// The parameters that are drawn: those whose spread fell most from round 1 on, in their own order.
+pub fn chosen(runs: &Comparison) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..runs.first().dim()).collect();
+    let sampled = runs.runs().find_map(|run| Some((run.samples.as_ref()?, run.proposals.first()?)));
+    if let Some((samples, prior)) = sampled.filter(|_| order.len() > MOST) {
+        let narrowed = |i: usize| moments(&samples[i]).1 / moments(&prior[i]).1;
+        order.sort_by(|&a, &b| narrowed(a).total_cmp(&narrowed(b)));
+    }
+    order.truncate(MOST);
+    order.sort_unstable();
     order
 }
 
@@ -49,39 +70,36 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     if layers.iter().all(|layer| layer.ink == Ink::Reference) {
         return None;
     }
-    let shown = chosen(runs);
+    let (first, shown) = (runs.first(), chosen(runs));
     let cell = match shown.len() {
         1 => 420.0,
         2 => 300.0,
         count => 720.0 / count as f64,
     };
-    let side = shown.len() as f64 * (cell + GAP);
+    let step = cell + GAP;
+    let side = shown.len() as f64 * step;
+    // Three cells and more leave room for the legend above the diagonal.
     let legend = if shown.len() < 3 { LINE * (layers.len() + 1) as f64 } else { 0.0 };
-    let (width, height) = (LEFT + side, ABOVE + legend + side + BELOW);
-    let mut canvas = Canvas::new(place, width, height);
-    let first = runs.first();
+    let mut canvas = Canvas::new(place, LEFT + side, ABOVE + legend + side + BELOW);
     let views: Vec<Range> = shown
         .iter()
-        .map(|&i| view(layers.iter().map(|layer| &*layer.samples[i]), first.support(i)))
+        .map(|&i| {
+            let truth = first.truth.as_ref().map(|truth| truth[i]);
+            view(layers.iter().map(|layer| &*layer.samples[i]), truth, first.support(i))
+        })
         .collect();
-    let truth = |k: usize| first.truth.as_ref().map(|truth| truth[shown[k]]);
     for (row, column) in (0..shown.len()).flat_map(|r| (0..=r).map(move |c| (r, c))) {
-        let frame = Frame {
-            corner: (
-                LEFT + column as f64 * (cell + GAP),
-                ABOVE + legend + row as f64 * (cell + GAP),
-            ),
-            size: (cell, cell),
-            x: Scale::new(views[column].0, views[column].1),
-            y: Scale::new(views[row].0, views[row].1),
-        };
+        let corner = (LEFT + column as f64 * step, ABOVE + legend + row as f64 * step);
+        let [across, up] = [column, row].map(|k| {
+            let truth = first.truth.as_ref().map(|truth| truth[shown[k]]);
+            Side { parameter: shown[k], range: views[k], truth }
+        });
+        let (x, y) =
+            (Scale::new(across.range.0, across.range.1), Scale::new(up.range.0, up.range.1));
+        let frame = Frame { corner, size: (cell, cell), x, y };
         match row == column {
-            true => marginal(&mut canvas, frame, &layers, (shown[row], views[row]), truth(row)),
-            false => {
-                let pair = (shown[column], shown[row]);
-                let area = (views[column], views[row]);
-                together(&mut canvas, &frame, &layers, pair, area, (truth(column), truth(row)));
-            }
+            true => marginal(&mut canvas, frame, &layers, &across),
+            false => together(&mut canvas, &frame, &layers, (&across, &up)),
         }
         frame.border(&mut canvas);
         let names = (&*first.labels[shown[column]], &*first.labels[shown[row]]);
@@ -89,23 +107,34 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     }
     let corner = match legend > 0.0 {
         true => (LEFT, ABOVE + 4.0),
-        false => (LEFT + 2.0 * (cell + GAP) + 12.0, ABOVE + 14.0),
+        false => (LEFT + 2.0 * step + 12.0, ABOVE + 14.0),
     };
     describe(&mut canvas, corner, &layers, first.truth.is_some());
-    let left_out = first.dim() - shown.len();
+    let told: Vec<String> = shown.iter().map(|&i| told(first, &layers[0], i)).collect();
+    Some(finished(canvas, &told, first.dim() - shown.len()))
+}
+
+/// A parameter in words, for those who cannot see it.
+fn told(run: &RunData, layer: &Layer, i: usize) -> String {
+    let (mean, sd) = moments(&layer.samples[i]);
+    let [mean, sd] = [mean, sd].map(|value| number_to(value, sd / 20.0));
+    format!("{} {mean} ± {sd}", run.labels[i])
+}
+
+fn finished(canvas: Canvas, told: &[String], left_out: usize) -> Figure {
+    let shown = told.len();
     let others = match left_out {
         0 => String::new(),
         n => format!(
-            " The {} parameters that changed most are drawn; {n} others are in the table.",
-            shown.len()
+            " The {shown} parameters that narrowed most are drawn; {n} others are in the table."
         ),
     };
     let title = "Posterior".to_owned();
     let caption = format!(
         "Each parameter alone, and in pairs the regions that hold 68 and 95 % of the posterior.{others}"
     );
-    let svg = canvas.finish(&title, &caption);
-    Some(Figure { kind: Kind::Pairs, title, caption, svg })
+    let svg = canvas.finish(&title, &told.join(", "));
+    Figure { kind: Kind::Pairs, title, caption, svg }
 }
 
 fn layers(runs: &Comparison) -> Vec<Layer> {
@@ -125,17 +154,12 @@ fn layers(runs: &Comparison) -> Vec<Layer> {
 }
 
 /// One parameter: bars for what is filled, outlines for the rest.
-fn marginal(
-    canvas: &mut Canvas,
-    frame: Frame,
-    layers: &[Layer],
-    (parameter, range): (usize, Range),
-    truth: Option<f64>,
-) {
+fn marginal(canvas: &mut Canvas, frame: Frame, layers: &[Layer], side: &Side) {
+    let Side { parameter, range, .. } = *side;
     // The same bars for all, or heights could not be compared.
-    let fewest = layers.iter().map(|layer| layer.samples[parameter].len()).min().unwrap_or(0);
+    let most = layers.iter().map(|layer| layer.samples[parameter].len()).max().unwrap_or(0);
     let histogram =
-        |layer: &Layer| Histogram::new(&layer.samples[parameter], range, Histogram::bars(fewest));
+        |layer: &Layer| Histogram::new(&layer.samples[parameter], range, Histogram::bars(most));
     let histograms: Vec<Histogram> = layers.iter().map(histogram).collect();
     let highest = histograms.iter().map(Histogram::highest).fold(0.0, f64::max);
     let frame = Frame { y: Scale::new(0.0, 1.08 * highest), ..frame };
@@ -143,8 +167,8 @@ fn marginal(
         for (left, right, height) in histogram.iter().filter(|bar| layer.filled && bar.2 > 0.0) {
             let corner = frame.place(left, height);
             let size = (frame.across(right) - corner.0, frame.bottom() - corner.1);
-            let words =
-                format!("{} to {}: density {}", number(left), number(right), number(height));
+            let [from, to] = [left, right].map(|end| number_to(end, right - left));
+            let words = format!("{from} to {to}: density {}", number(height));
             canvas.telling(&words, |canvas| canvas.rectangle(corner, size, layer.ink, 0.55));
         }
         if !layer.filled {
@@ -157,9 +181,9 @@ fn marginal(
             canvas.lines([steps.as_slice()], stroke(layer));
         }
     }
-    if let Some(truth) = truth.filter(|t| (range.0..=range.1).contains(t)) {
+    if let Some(truth) = side.seen_truth() {
         let x = frame.across(truth);
-        canvas.telling(&format!("true value {}", number(truth)), |canvas| {
+        canvas.telling(&format!("true value {}", side.truth_told()), |canvas| {
             canvas.line((x, frame.corner.1), (x, frame.bottom()), Stroke::new(Ink::Truth, 1.6));
         });
     }
@@ -171,19 +195,12 @@ fn stroke(layer: &Layer) -> Stroke {
 }
 
 /// Two parameters: the regions that hold most.
-fn together(
-    canvas: &mut Canvas,
-    frame: &Frame,
-    layers: &[Layer],
-    (x, y): (usize, usize),
-    (x_range, y_range): (Range, Range),
-    truth: (Option<f64>, Option<f64>),
-) {
+fn together(canvas: &mut Canvas, frame: &Frame, layers: &[Layer], (x, y): (&Side, &Side)) {
     for layer in layers {
-        let (xs, ys) = (&layer.samples[x], &layer.samples[y]);
-        let density = Density::new(xs, ys, x_range, y_range);
+        let (xs, ys) = (&layer.samples[x.parameter], &layer.samples[y.parameter]);
+        let density = Density::new(xs, ys, x.range, y.range);
         for (share, opacity) in SHARES.into_iter().zip([0.22, 0.4]) {
-            let outlines = density.outlines(density.level(xs, ys, share));
+            let outlines = density.outlines(density.level(share));
             let placed: Vec<Vec<_>> = outlines
                 .iter()
                 .map(|ring| {
@@ -201,16 +218,13 @@ fn together(
             });
         }
     }
-    if let (Some(a), Some(b)) = truth {
-        let inside = (x_range.0..=x_range.1).contains(&a) && (y_range.0..=y_range.1).contains(&b);
-        if inside {
-            let (x, y) = frame.place(a, b);
-            let words = format!("true values {}, {}", number(a), number(b));
-            canvas.telling(&words, |canvas| {
-                canvas.line((x - 6.0, y), (x + 6.0, y), Stroke::new(Ink::Truth, 2.0));
-                canvas.line((x, y - 6.0), (x, y + 6.0), Stroke::new(Ink::Truth, 2.0));
-            });
-        }
+    if let (Some(a), Some(b)) = (x.seen_truth(), y.seen_truth()) {
+        let words = format!("true values {}; {}", x.truth_told(), y.truth_told());
+        let (x, y) = frame.place(a, b);
+        canvas.telling(&words, |canvas| {
+            canvas.line((x - 6.0, y), (x + 6.0, y), Stroke::new(Ink::Truth, 2.0));
+            canvas.line((x, y - 6.0), (x, y + 6.0), Stroke::new(Ink::Truth, 2.0));
+        });
     }
 }
 
@@ -223,15 +237,19 @@ fn edges(
 ) {
     if row + 1 == count {
         frame.x_axis(canvas, "");
-        frame.x_name(canvas, names.0, 34.0);
+        frame.x_name(canvas, &shortened(names.0, 24), 34.0);
     }
     if column == 0 && row > 0 {
-        for tick in frame.y.ticks((frame.size.1 / 44.0).max(2.0) as usize) {
+        for (tick, name) in frame.y.named_ticks((frame.size.1 / 44.0).max(2.0) as usize) {
             let label = Label::new(11.0, Ink::Muted, Anchor::End);
-            canvas.text((frame.corner.0 - 6.0, frame.up(tick) + 4.0), &number(tick), label);
+            canvas.text((frame.corner.0 - 6.0, frame.up(tick) + 4.0), &name, label);
         }
         let at = (frame.corner.0 - 48.0, frame.corner.1 + 0.5 * frame.size.1);
-        canvas.text(at, names.1, Label::new(12.0, Ink::Text, Anchor::Middle).upwards());
+        canvas.text(
+            at,
+            &shortened(names.1, 24),
+            Label::new(12.0, Ink::Text, Anchor::Middle).upwards(),
+        );
     }
 }
 
@@ -245,6 +263,10 @@ fn describe(canvas: &mut Canvas, (x, y): (f64, f64), layers: &[Layer], truth: bo
     for (i, (name, stroke)) in entries.into_iter().enumerate() {
         let y = y + LINE * i as f64;
         canvas.line((x, y), (x + 22.0, y), stroke);
-        canvas.text((x + 30.0, y + 4.0), name, Label::new(12.0, Ink::Text, Anchor::Start));
+        canvas.text(
+            (x + 30.0, y + 4.0),
+            &shortened(name, 40),
+            Label::new(12.0, Ink::Text, Anchor::Start),
+        );
     }
 }

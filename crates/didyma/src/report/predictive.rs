@@ -1,10 +1,11 @@
 //! Does the posterior reproduce the observation? Simulations at its samples, summary by summary.
 
 use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
-use super::compare::Comparison;
+use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke, shortened};
+use super::compare::{Comparison, Group};
 use super::data::RunData;
 use super::figure::{Figure, Kind};
+use super::histogram::quantile;
 use super::legend;
 
 /// Summaries that are drawn, at most: those furthest from the simulations.
@@ -25,36 +26,38 @@ pub struct Check {
     pub observed: f64,
     /// Quantiles of the simulations: 2.5, 16, 50, 84 and 97.5 %.
     pub quantiles: [f64; 5],
-    /// The smaller share of simulations on one side of the observation, doubled: small where they disagree.
+    /// The two-sided p-value: twice the share of simulations at least as far out on the observation's side, itself among
+    /// them. Uniform, or larger, if the observation is one of them.
     pub tail: f64,
 }
 
 /// One check for each summary; none where nothing could be simulated.
 pub fn checks(run: &RunData) -> Vec<Check> {
     let columns = run.predictive.iter().flatten();
+    // Failed simulations are missing from all columns alike.
     columns
         .zip(&run.observation)
         .filter(|(column, _)| !column.is_empty())
-        .map(|(column, (name, observed))| {
-            let mut sorted = column.clone();
-            sorted.sort_unstable_by(f64::total_cmp);
-            let n = sorted.len();
-            let at = |q: f64| sorted[((n - 1) as f64 * q).round() as usize];
-            // Those that equal the observation, as counts may, are on both sides.
-            let below = sorted.partition_point(|x| x < observed);
-            let above = n - sorted.partition_point(|x| x <= observed);
-            let least = (n - below).min(n - above) as f64 / n as f64;
-            Check {
-                name: name.clone(),
-                observed: *observed,
-                quantiles: [0.025, 0.16, 0.5, 0.84, 0.975].map(at),
-                tail: (2.0 * least).min(1.0),
-            }
-        })
+        .map(|(column, (name, observed))| Check::new(name, *observed, column.clone()))
         .collect()
 }
 
 impl Check {
+    fn new(name: &str, observed: f64, mut simulated: Vec<f64>) -> Self {
+        simulated.sort_unstable_by(f64::total_cmp);
+        let n = simulated.len();
+        // Those that equal the observation, as counts may, are on both sides.
+        let at_least = n - simulated.partition_point(|x| *x < observed);
+        let at_most = simulated.partition_point(|x| *x <= observed);
+        let least = at_least.min(at_most) + 1;
+        Self {
+            name: name.to_owned(),
+            observed,
+            quantiles: [0.025, 0.16, 0.5, 0.84, 0.975].map(|share| quantile(&simulated, share)),
+            tail: (2.0 * least as f64 / (n + 1) as f64).min(1.0),
+        }
+    }
+
     /// A value in units of the simulations' spread, from the observation.
     fn scaled(&self, value: f64) -> f64 {
         let spread = 0.5 * (self.quantiles[3] - self.quantiles[1]);
@@ -63,11 +66,15 @@ impl Check {
 }
 
 pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
-    let all: Vec<Vec<Check>> = runs.groups.iter().map(|group| checks(&group.runs[0])).collect();
+    let of_group = |group: &Group| group.runs.iter().map(checks).find(|c| !c.is_empty());
+    let all: Vec<Vec<Check>> =
+        runs.groups.iter().map(|group| of_group(group).unwrap_or_default()).collect();
     let summaries = all.iter().map(Vec::len).max().filter(|&n| n > 0)?;
     let mut shown: Vec<usize> = (0..summaries).collect();
     if summaries > MOST {
-        shown.sort_by(|&a, &b| all[0][a].tail.total_cmp(&all[0][b].tail));
+        let tails = |i: usize| all.iter().filter_map(move |checks| Some(checks.get(i)?.tail));
+        let worst = |i: usize| tails(i).fold(1.0, f64::min);
+        shown.sort_by(|&a, &b| worst(a).total_cmp(&worst(b)));
         shown.truncate(MOST);
         shown.sort_unstable();
     }
@@ -97,22 +104,25 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         }
         let at = (LEFT - 8.0, y + 0.5 * row + 4.0);
         let label = Label::new(11.0, Ink::Text, Anchor::End);
-        canvas.text(at, &shortened(&runs.first().observation[summary].0), label);
+        canvas.text(at, &shortened(&runs.first().observation[summary].0, 28), label);
     }
     let x = frame.across(0.0);
     canvas.line((x, top), (x, frame.bottom()), Stroke::new(Ink::Truth, 1.6));
-    Some(finished(canvas, summaries - shown.len()))
+    let seeds = runs.groups.iter().any(|group| group.runs.len() > 1);
+    Some(finished(canvas, summaries - shown.len(), seeds))
 }
 
-fn finished(canvas: Canvas, left_out: usize) -> Figure {
+fn finished(canvas: Canvas, left_out: usize, seeds: bool) -> Figure {
     let title = "Posterior predictive check".to_owned();
     let others = match left_out {
         0 => String::new(),
         n => format!(" The {n} summaries that agree best are left out."),
     };
+    let whose = if seeds { " Drawn for the first seed of each." } else { "" };
     let caption = format!(
-        "Simulations at 400 samples of the posterior: 68 and 95 % of them (thick and thin) around the observation (red). \
-         A bar that misses the line is a summary that the posterior does not reproduce.{others}"
+        "Simulations at samples of the posterior: 68 and 95 % of those that succeed (thick and thin, a dot for the median) around the observation \
+         (red). A bar that misses the line is a summary that the posterior does not reproduce; an arrow points to one that \
+         is further off than the figure reaches.{others}{whose}"
     );
     let svg = canvas.finish(&title, &caption);
     Figure { kind: Kind::Predictive, title, caption, svg }
@@ -125,7 +135,7 @@ fn bar(canvas: &mut Canvas, frame: &Frame, y: f64, ink: Ink, check: &Check) {
     };
     let [lowest, low, median, high, highest] = check.quantiles.map(place);
     let words = format!(
-        "{}: observed {}, simulated {} ({} to {}), two-sided share {:.2}",
+        "{}: observed {}, simulated {} ({} to {}), two-sided p {:.3}",
         check.name,
         number(check.observed),
         number(check.quantiles[2]),
@@ -137,13 +147,29 @@ fn bar(canvas: &mut Canvas, frame: &Frame, y: f64, ink: Ink, check: &Check) {
         canvas.line((lowest, y), (highest, y), Stroke::new(ink, 2.0));
         canvas.rectangle((low, y - 4.0), (high - low, 8.0), ink, 0.75);
         canvas.dot((median, y), 2.6, Ink::Paper);
+        for (end, way) in [(frame.x.low(), -1.0), (frame.x.high(), 1.0)] {
+            if way * check.scaled(check.quantiles[2]) >= way * end {
+                let tip = frame.across(end) + 8.0 * way;
+                let arrow = [(tip, y), (tip - 8.0 * way, y - 5.0), (tip - 8.0 * way, y + 5.0)];
+                canvas.areas([arrow.as_slice()], ink, 1.0);
+            }
+        }
     });
 }
 
-/// A name that fits beside the figure.
-fn shortened(name: &str) -> String {
-    match name.chars().count() > 28 {
-        true => name.chars().take(27).chain(['…']).collect(),
-        false => name.to_owned(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_are_ranks() {
+        let simulated: Vec<f64> = (1..100).map(f64::from).collect();
+        let tail = |observed: f64| Check::new("x", observed, simulated.clone()).tail;
+        // 99 simulations: nothing beyond is 2 · 1/100, one value 2 · 2/100; in the middle it is 1.
+        assert_eq!((tail(1000.0), tail(-5.0), tail(99.0), tail(1.0)), (0.02, 0.02, 0.04, 0.04));
+        assert_eq!(tail(50.0), 1.0);
+        assert_eq!(Check::new("x", 3.0, vec![3.0; 50]).tail, 1.0);
+        // Few simulations say little.
+        assert_eq!(Check::new("x", 9.0, vec![1.0]).tail, 1.0);
     }
 }

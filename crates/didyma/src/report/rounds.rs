@@ -1,20 +1,20 @@
 //! Where simulations were made, round by round.
 
 use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
+use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke, shortened};
 use super::compare::Comparison;
 use super::data::RunData;
-use super::density::{Histogram, view};
 use super::figure::{Figure, Kind};
+use super::histogram::{Histogram, quantile, view};
 use super::pairs::chosen;
 
 /// Parameters that are drawn, at most.
 const MOST: usize = 4;
-const WIDTH: f64 = 168.0;
+const WIDTH: f64 = 160.0;
 /// Bars of a histogram: late rounds are narrow beside the prior.
 const RIDGE_BARS: usize = 56;
 const ROW: f64 = 26.0;
-const LEFT: f64 = 116.0;
+const LEFT: f64 = 146.0;
 const GAP: f64 = 16.0;
 const ABOVE: f64 = 40.0;
 const BELOW: f64 = 42.0;
@@ -34,13 +34,17 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         ridges(&mut canvas, corner, run, parameter);
     }
     let title = "Simulations".to_owned();
+    let left_out = match run.dim() - shown.len() {
+        0 => String::new(),
+        n => format!(" {n} parameters are left out."),
+    };
     let whose = match runs.len() {
         1 => String::new(),
         _ => format!(" Drawn for {}, seed {}.", run.method(), run.summary.seed),
     };
     let caption = format!(
         "Parameters that each round simulated: the first draws them from the prior, every later one from the posterior \
-         so far.{whose}"
+         so far. Red: the true values.{left_out}{whose}"
     );
     let svg = canvas.finish(&title, &caption);
     Some(Figure { kind: Kind::Simulations, title, caption, svg })
@@ -66,7 +70,8 @@ fn counts(canvas: &mut Canvas, run: &RunData) {
 /// A small histogram for every round, one below the other.
 fn ridges(canvas: &mut Canvas, corner: (f64, f64), run: &RunData, parameter: usize) {
     let columns: Vec<&[f64]> = run.proposals.iter().map(|round| &*round[parameter]).collect();
-    let range = view(columns.iter().copied(), run.support(parameter));
+    let truth = run.truth.as_ref().map(|truth| truth[parameter]);
+    let range = view(columns.iter().copied(), truth, run.support(parameter));
     let size = (WIDTH, columns.len() as f64 * ROW);
     let frame = Frame { corner, size, x: Scale::new(range.0, range.1), y: Scale::new(0.0, 1.0) };
     for (i, column) in columns.iter().enumerate() {
@@ -92,13 +97,11 @@ fn ridges(canvas: &mut Canvas, corner: (f64, f64), run: &RunData, parameter: usi
             canvas.line((corner.0, base), (corner.0 + WIDTH, base), Stroke::new(Ink::Grid, 1.0));
         });
     }
-    if let Some(truth) =
-        run.truth.as_ref().map(|t| t[parameter]).filter(|t| (range.0..=range.1).contains(t))
-    {
-        let x = frame.across(truth);
-        canvas.line((x, corner.1), (x, frame.bottom()), Stroke::new(Ink::Truth, 1.2).dashed());
+    if let Some(truth) = truth {
+        let x = frame.across(truth.clamp(range.0, range.1));
+        canvas.line((x, corner.1), (x, frame.bottom()), Stroke::new(Ink::Truth, 1.2));
     }
-    frame.title(canvas, &run.labels[parameter]);
+    frame.title(canvas, &shortened(&run.labels[parameter], 20));
     frame.x_axis(canvas, "");
 }
 
@@ -106,6 +109,5 @@ fn ridges(canvas: &mut Canvas, corner: (f64, f64), run: &RunData, parameter: usi
 fn middle(column: &[f64]) -> (f64, f64) {
     let mut sorted = column.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let at = |q: f64| sorted.get(((sorted.len().max(1) - 1) as f64 * q) as usize).copied();
-    (at(0.025).unwrap_or(f64::NAN), at(0.975).unwrap_or(f64::NAN))
+    (quantile(&sorted, 0.025), quantile(&sorted, 0.975))
 }

@@ -1,7 +1,7 @@
 //! Where the time went.
 
 use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place};
+use super::canvas::{Anchor, Canvas, Ink, Label, Place, shortened};
 use super::compare::{Comparison, Group};
 use super::figure::{Figure, Kind};
 use crate::rounds::RoundReport;
@@ -49,7 +49,13 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     let caption = "Wall-clock time of all rounds, as the run's own clock counts it; the mean where there are several \
                    seeds. Scoring is the comparison with a known truth, which a problem of your own does not have."
         .to_owned();
-    let svg = canvas.finish(&title, &caption);
+    let told = |(group, parts): (&Group, &[f64; 3])| {
+        let part = |((name, ..), seconds): (&Part, &f64)| format!("{name} {} s", number(*seconds));
+        let parts: Vec<String> = PARTS.iter().zip(parts).map(part).collect();
+        format!("{}: {}", group.name, parts.join(", "))
+    };
+    let told: Vec<String> = runs.groups.iter().zip(&times).map(told).collect();
+    let svg = canvas.finish(&title, &told.join("; "));
     Some(Figure { kind: Kind::Time, title, caption, svg })
 }
 
@@ -72,7 +78,9 @@ fn bar(canvas: &mut Canvas, frame: &Frame, y: f64, (name, parts): (&str, &[f64; 
         from += seconds;
     }
     let label = Label::new(12.0, Ink::Text, Anchor::End);
-    canvas.text((LEFT - 8.0, y + 0.5 * ROW + 4.0), name, label);
+    canvas.telling(name, |canvas| {
+        canvas.text((LEFT - 8.0, y + 0.5 * ROW + 4.0), &shortened(name, 18), label);
+    });
     let total = format!("{} s", number(all));
     let start = Label { anchor: Anchor::Start, ..label };
     canvas.text((frame.across(all) + 6.0, y + 0.5 * ROW + 4.0), &total, start);

@@ -41,7 +41,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     let caption = format!(
         "Loss by epoch, with the reason why each round stopped: patience, no better validation loss for long; budget, \
          all steps made; diverged, the loss was no longer a number. Round 1 is maximum likelihood; losses of different \
-         rounds are not comparable.{left_out}"
+         rounds and methods are not comparable. What is above a panel is drawn at its upper edge.{left_out}"
     );
     let svg = canvas.finish(&title, &caption);
     Some(Figure { kind: Kind::Training, title, caption, svg })
@@ -69,15 +69,16 @@ fn panel(canvas: &mut Canvas, corner: (f64, f64), round: u32, runs: &Comparison)
         x: Scale::new(1.0, f64::from(last.max(2))),
         y: typical(losses.collect()),
     };
-    let mut reasons: Vec<&str> = runs
-        .runs()
-        .filter_map(|run| run.summary.rounds.get(round as usize - 1))
-        .map(|report| report.stop_reason.name())
+    let trained = runs.runs().filter(|run| of_round(run, round).next().is_some());
+    let mut reasons: Vec<&str> = trained
+        .map(|run| match run.summary.rounds.get(round as usize - 1) {
+            Some(report) => report.stop_reason.name(),
+            None => "under way",
+        })
         .collect();
     reasons.sort_unstable();
     reasons.dedup();
-    let reason = if reasons.is_empty() { "under way".to_owned() } else { reasons.join(", ") };
-    frame.title(canvas, &format!("round {round}: {reason}"));
+    frame.title(canvas, &format!("round {round}: {}", reasons.join(", ")));
     frame.y_axis(canvas, "");
     let label = Label::new(11.0, Ink::Muted, Anchor::End);
     canvas.text((frame.right(), frame.bottom() + 14.0), &format!("{last} epochs"), label);
@@ -102,8 +103,11 @@ fn curves(canvas: &mut Canvas, frame: &Frame, ink: Ink, run: &RunData, round: u3
         let (x, y) = frame.place(f64::from(epoch.epoch), loss?);
         Some((x, y.clamp(frame.corner.1, frame.bottom())))
     };
-    let train: Vec<_> = of_round(run, round).filter_map(|e| place(e, e.train_loss)).collect();
-    let held: Vec<_> = of_round(run, round).filter_map(|e| place(e, e.validation_loss)).collect();
+    // A point for each pixel is enough.
+    let thin = of_round(run, round).count().div_ceil(PANEL.0 as usize).max(1);
+    let epochs = || of_round(run, round).step_by(thin);
+    let train: Vec<_> = epochs().filter_map(|e| place(e, e.train_loss)).collect();
+    let held: Vec<_> = epochs().filter_map(|e| place(e, e.validation_loss)).collect();
     canvas.lines([train.as_slice()], Stroke::new(ink, 1.0).dashed());
     canvas.lines([held.as_slice()], Stroke::new(ink, 1.8));
     let best = of_round(run, round)

@@ -1,10 +1,12 @@
 //! What is told of a run in words and tables.
 
 use super::data::RunData;
+use super::histogram::quantile;
 use super::predictive::checks;
 use crate::config::{Config, Profile};
 use crate::estimator::Named;
 use crate::prior::{Marginal, Prior};
+use crate::tasks::Task;
 use serde::Serialize;
 
 /// A parameter's posterior in numbers.
@@ -45,13 +47,12 @@ pub fn parameter_lines(
         let mut sorted = column.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let (mean, sd) = moments(&sorted);
-        let last = (sorted.len() - 1) as f64;
         let parameter = &prior.parameters()[i];
         ParameterLine {
             name: parameter.name.clone(),
             mean,
             sd,
-            quantiles: QUANTILES.map(|q| sorted[(last * q).round() as usize]),
+            quantiles: QUANTILES.map(|share| quantile(&sorted, share)),
             truth: truth.map(|truth| truth[i]),
             prior: parameter.marginal.to_string(),
         }
@@ -59,11 +60,9 @@ pub fn parameter_lines(
     samples.iter().enumerate().map(line).collect()
 }
 
-/// Share of simulations below which a summary counts as not reproduced. Of 30 summaries of a right posterior about
-/// one in ten pages would show one.
-const SURPRISING: f64 = 0.004;
-/// C2ST from which a posterior is visibly not the reference.
-const VISIBLE: f64 = 0.65;
+/// p-value below which a summary counts as not reproduced, divided by the number of summaries: of right posteriors at
+/// most one in ten has such a warning.
+const SURPRISING: f64 = 0.1;
 /// Share of samples within a hundredth of the prior's range at one end that means the prior cuts the posterior.
 const CUT: f64 = 0.05;
 
@@ -78,17 +77,12 @@ pub fn advice(run: &RunData) -> Vec<String> {
     found.extend(
         run.failure.iter().map(|why| format!("The commonest failure of simulations: {why}")),
     );
-    if let Some(c2st) =
-        run.summary.rounds.last().and_then(|r| r.scores.c2st).filter(|c| *c > VISIBLE)
-    {
-        found.push(format!(
-            "A classifier tells the posterior from the reference in {:.0} % of cases (50 % would be perfect).",
-            100.0 * c2st
-        ));
-    }
-    found.extend(cut_by_prior(run));
+    let samples = run.samples.iter();
+    found.extend(samples.filter_map(|samples| cut_by_prior(&run.prior, samples)));
+    let checks = checks(run);
+    let rare = SURPRISING / checks.len().max(1) as f64;
     let missed: Vec<String> =
-        checks(run).into_iter().filter(|check| check.tail < SURPRISING).map(|c| c.name).collect();
+        checks.into_iter().filter(|check| check.tail < rare).map(|check| check.name).collect();
     if !missed.is_empty() {
         found.push(format!(
             "Simulations at the posterior do not reproduce the observed {}: the model may be wrong there, or the \
@@ -99,6 +93,27 @@ pub fn advice(run: &RunData) -> Vec<String> {
     found
 }
 
+/// What was looked at, where nothing speaks against the posterior.
+pub fn reassurance(run: &RunData) -> String {
+    let mut looked = Vec::new();
+    if let Some(c2st) = run.summary.rounds.last().and_then(|round| round.scores.c2st) {
+        looked.push(format!("the reference posterior (C2ST {c2st:.3})"));
+    }
+    match checks(run).len() {
+        0 => {}
+        count => looked.push(format!("simulations at the posterior ({count} summaries)")),
+    }
+    if run.samples.is_some() {
+        looked.push("the ends of the prior".to_owned());
+    }
+    match looked.is_empty() {
+        true => "Nothing could be checked yet.".to_owned(),
+        false => {
+            format!("Nothing speaks against this posterior. Looked at: {}.", looked.join(", "))
+        }
+    }
+}
+
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map_or(String::new(), |c| c.to_uppercase().to_string());
@@ -106,11 +121,10 @@ fn sentence(words: &str) -> String {
     format!("{first}{}{end}", letters.as_str())
 }
 
-/// Parameters whose posterior leans on an end of a uniform prior.
-fn cut_by_prior(run: &RunData) -> Option<String> {
-    let samples = run.samples.as_ref()?;
+/// Parameters whose posterior leans on an end of a uniform prior, in a sentence.
+pub fn cut_by_prior(prior: &Prior, samples: &[Vec<f64>]) -> Option<String> {
     let leaning = |(i, column): (usize, &Vec<f64>)| {
-        let parameter = &run.prior.parameters()[i];
+        let parameter = &prior.parameters()[i];
         let Marginal::Uniform { low, high } = parameter.marginal else { return None };
         let margin = 0.01 * (high - low);
         let n = column.len() as f64;
@@ -128,8 +142,9 @@ fn cut_by_prior(run: &RunData) -> Option<String> {
     })
 }
 
-/// The command that makes this run again.
-pub fn command(run: &RunData) -> String {
+/// The command that makes this run again, if its task is one that the program has.
+pub fn command(run: &RunData) -> Option<String> {
+    Task::named(&run.manifest.task)?;
     let config = &run.manifest.config;
     let usual = Config::new(config.profile, config.estimator.method);
     let mut words = format!("didyma infer {} --method {}", run.manifest.task, config.method_name());
@@ -151,5 +166,5 @@ pub fn command(run: &RunData) -> String {
             words.push_str(&format!(" --set {quoted}"));
         }
     }
-    words
+    Some(words)
 }

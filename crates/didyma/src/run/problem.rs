@@ -48,6 +48,8 @@ pub enum RunProblem {
         round: u32,
         /// What is wrong with it.
         fault: String,
+        /// Whether the state of training can replace it.
+        replaceable: bool,
     },
     /// The operating system does not let the files be read or written.
     Refused {
@@ -83,7 +85,7 @@ impl RunProblem {
                 "{dir} has no posterior yet, since no round is finished: continue the run with `didyma resume {dir}`"
             ),
             Self::Missing => format!(
-                "{dir} holds no run (there is no {database}): give the directory that was the --out of one"
+                "{dir} holds no run (there is no {database}): give the directory that was the --out of one, or copy run.db back if it was lost"
             ),
             Self::NotBegun => format!(
                 "{dir} holds a run that was ended before it began: start it again with the same --out"
@@ -106,10 +108,14 @@ impl RunProblem {
                  optimiser's state, which train.start=carried needs",
                 path.join(CHECKPOINT).display()
             ),
-            Self::Model { round, fault } => format!(
-                "{} cannot be used, {fault}: run `didyma resume {dir}`, which writes it again",
-                path.join(model_name(*round)).display()
-            ),
+            Self::Model { round, fault, replaceable } => {
+                let remedy = match replaceable {
+                    true => format!("run `didyma resume {dir}`, which writes it again"),
+                    false => "copy it back from a backup, or start the run anew".to_owned(),
+                };
+                let model = path.join(model_name(*round));
+                format!("{} cannot be used, {fault}: {remedy}", model.display())
+            }
             Self::Refused { reason, remedy, begun: true } => format!(
                 "{dir} could not be read or written ({reason}): nothing stored so far is lost; \
                  {remedy}, then run `didyma resume {dir}`"

@@ -1,7 +1,7 @@
 //! A run on the disk as it happens, and back again.
 
 use super::checkpoint::check_manifest;
-use super::{POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, RunProblem, SUMMARY, npz};
+use super::{CHECKPOINT, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, RunProblem, SUMMARY, npz};
 use crate::config::{Config, Inner, Start};
 use crate::error::{Error, FileProblem, Result};
 use crate::estimator::{Method, Named, Pool, Settings};
@@ -13,6 +13,7 @@ use crate::table::Table;
 use crate::train::{EngineState, FitState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,17 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The results of a run so far. How much memory it took is known to its own process only, which wrote it down.
+    pub fn read(run: &RunDir) -> Result<Self> {
+        let written = std::fs::read(run.file(SUMMARY)).ok();
+        let written = written.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        Ok(Self {
+            peak_rss_mb: written.and_then(|written| written.peak_rss_mb),
+            version: run.version().to_owned(),
+            ..Self::new(&Manifest::of(run)?, reports(run)?)
+        })
+    }
+
     /// Sums the rounds up.
     pub fn new(manifest: &Manifest, rounds: Vec<RoundReport>) -> Self {
         let Manifest { task, config } = manifest.clone();
@@ -104,6 +116,9 @@ impl Summary {
     }
 }
 
+/// C2ST from which a posterior is visibly not the reference.
+const VISIBLE: f64 = 0.6;
+
 /// What a user should know before trusting the posterior.
 fn warnings(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
     let mut found = Vec::from_iter(cut_down(config, rounds));
@@ -119,6 +134,12 @@ fn warnings(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
         let number = round.round;
         found.push(format!(
             "training of round {number} diverged, and weights from before that were kept: lower train.rate"
+        ));
+    }
+    if let Some(c2st) = rounds.last().and_then(|last| last.scores.c2st).filter(|c| *c > VISIBLE) {
+        found.push(format!(
+            "a classifier tells the posterior from the reference in {:.1} % of cases (50 % would be perfect)",
+            100.0 * c2st
         ));
     }
     if let Some(last) = rounds.last().filter(|last| last.outside_prior > 0.05) {
@@ -332,7 +353,12 @@ fn model(run: &RunDir, round: u32) -> Result<Posterior> {
     let loaded = Posterior::load_if(&run.model(round), |about| check_manifest(about, &manifest));
     loaded.map_err(|problem| match problem {
         Error::ModelFile { problem, .. } if !matches!(problem, FileProblem::Newer { .. }) => {
-            error(run, RunProblem::Model { round, fault: problem.fault() })
+            let replaceable = run.file(CHECKPOINT).is_file();
+            error(run, RunProblem::Model { round, fault: problem.fault(), replaceable })
+        }
+        Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+            let replaceable = run.file(CHECKPOINT).is_file();
+            error(run, RunProblem::Model { round, fault: "it is missing".to_owned(), replaceable })
         }
         other => other,
     })
