@@ -185,7 +185,10 @@ fn one_process_works_on_a_run_and_others_may_look() {
     refused(&["resume", &dir], &[&number, "wait for it, or end it first"]);
     refused(&[&["infer", TASK, "--out", &dir], &TINY[..]].concat(), &["already holds a run"]);
     let shown = done(&["show", &dir]);
-    assert!(shown.contains("0 of 3 rounds") && shown.contains("unfinished"), "{shown}");
+    assert!(
+        shown.contains("0 of 3 rounds") && shown.contains("running; to look on: didyma watch"),
+        "{shown}"
+    );
     refused(&["sample", &dir], &["no posterior yet", "didyma resume"]);
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");

@@ -174,7 +174,7 @@ fn damaged_models_are_told_and_made_again() {
     let model: PathBuf = Path::new(&dir).join("round-3.safetensors");
     std::fs::remove_file(&model).expect("it is there");
     for reader in readers {
-        refused(reader, &["round-3.safetensors", "could not read"]);
+        refused(reader, &["round-3.safetensors", "it is missing", "didyma resume"]);
     }
     // The checkpoint has all that it was made of.
     done(&["resume", &dir]);
@@ -182,7 +182,7 @@ fn damaged_models_are_told_and_made_again() {
     // Without both there is nothing to go on from.
     std::fs::remove_file(&model).expect("it is there");
     std::fs::remove_file(Path::new(&dir).join("checkpoint.safetensors")).expect("it is there");
-    refused(&["resume", &dir], &["round-3.safetensors"]);
+    refused(&["resume", &dir], &["round-3.safetensors", "backup, or start the run anew"]);
     let output = didyma(&["show", &finished().display().to_string()]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }

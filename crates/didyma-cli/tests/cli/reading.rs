@@ -35,10 +35,10 @@ fn a_run_is_shown() {
         let (mean, sd) = (number(&line["mean"]), number(&line["sd"]));
         assert!(mean.abs() < 1.0 && sd > 0.0 && sd < 1.0, "{line}");
     }
-    assert_eq!(
-        (&found["finished"], found["warnings"].as_array().map(Vec::len)),
-        (&true.into(), Some(0))
-    );
+    // Three rounds of 120 simulations do not find the crescents, and it is told.
+    let warnings = found["warnings"].as_array().expect("a list");
+    assert_eq!((&found["finished"], warnings.len()), (&true.into(), 1));
+    assert!(warnings[0].as_str().is_some_and(|w| w.contains("reference")), "{warnings:?}");
 }
 
 #[test]
