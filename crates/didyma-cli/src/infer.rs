@@ -68,9 +68,8 @@ fn carry_on(
     }
     if found.finished {
         // A run is not lost because a page about it cannot be written.
-        match report::of_run(&dir, threads) {
-            Ok(page) => tell(&format!("report: {}", page.display())),
-            Err(error) => tell(&format!("note: no report was written: {error:#}")),
+        if let Err(error) = report::of_run(&dir, threads) {
+            tell(&format!("note: no report was written: {error:#}"));
         }
     }
     let shown = Shown::new(&dir, summary, found.posterior.as_ref(), threads)?;

@@ -55,12 +55,10 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
     print(&format!("figure: {}", args.out.display()))
 }
 
-/// Writes the page of a single run into its directory, and returns where it is.
-pub fn of_run(dir: &Path, threads: usize) -> anyhow::Result<PathBuf> {
-    let out = dir.join(REPORT);
+/// Writes the page of a single run into its directory.
+pub fn of_run(dir: &Path, threads: usize) -> anyhow::Result<()> {
     let runs = read(&[dir.to_owned()], threads)?;
-    write_whole(&out, page(&runs).as_bytes())?;
-    Ok(out)
+    Ok(write_whole(&dir.join(REPORT), page(&runs).as_bytes())?)
 }
 
 fn read(dirs: &[PathBuf], threads: usize) -> anyhow::Result<Comparison> {

@@ -10,7 +10,7 @@ use didyma::posterior::{Posterior, SampleStreams};
 use didyma::report::{Columns, ParameterLine, columns, cut_by_prior, parameter_lines};
 use didyma::rng::{Purpose, Streams};
 use didyma::rounds::{Judge, Scores};
-use didyma::run::{Manifest, RunDir, Summary, posterior, reports};
+use didyma::run::{Manifest, POSTERIOR_CSV, REPORT, RunDir, Summary, posterior, reports};
 use didyma::table::Table;
 use didyma::tasks::Task;
 use didyma::{Rows, parallel};
@@ -30,6 +30,8 @@ pub struct Shown {
     parameters: Vec<ParameterLine>,
     /// Those that are stored; a round that is under way has some too.
     simulations: usize,
+    /// The page about it, if there is one.
+    report: Option<PathBuf>,
     /// Whether a process works on it.
     running: bool,
     /// Whether the rounds were shown already, as they went by.
@@ -64,14 +66,9 @@ impl Shown {
             None => Vec::new(),
         };
         let simulations = summary.rounds.iter().map(|round| round.simulations).sum();
-        Ok(Self {
-            dir: dir.to_owned(),
-            summary,
-            parameters,
-            simulations,
-            running: false,
-            rounds_told: false,
-        })
+        let report = Some(dir.join(REPORT)).filter(|page| page.is_file());
+        let (dir, running, rounds_told) = (dir.to_owned(), false, false);
+        Ok(Self { dir, summary, parameters, simulations, report, running, rounds_told })
     }
 
     /// The same without a line for each round.
@@ -93,7 +90,7 @@ fn draws(summary: &Summary, posterior: &Posterior, threads: usize) -> anyhow::Re
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { summary, parameters, dir, simulations, running, rounds_told } = self;
+        let Self { summary, parameters, dir, simulations, report, running, rounds_told } = self;
         let Summary { task, method, seed, rounds, .. } = summary;
         let all = summary.config.rounds;
         writeln!(
@@ -126,7 +123,10 @@ impl fmt::Display for Shown {
             writeln!(f, "warning: {warning}")?;
         }
         match summary.finished {
-            true => write!(f, "samples: {}", dir.join("posterior.csv").display()),
+            true => {
+                write!(f, "samples: {}", dir.join(POSTERIOR_CSV).display())?;
+                report.iter().try_for_each(|page| write!(f, "\nreport: {}", page.display()))
+            }
             false if *running => write!(f, "running; to look on: didyma watch {}", dir.display()),
             false => write!(f, "unfinished; to go on: didyma resume {}", dir.display()),
         }

@@ -9,6 +9,8 @@ fn run() -> &'static str {
 
 #[test]
 fn a_run_ends_with_its_report() {
+    let shown = done(&["show", run()]);
+    assert!(shown.contains("finished-run/report.html"), "{shown}");
     let page = std::fs::read_to_string(finished().join("report.html")).expect("it was written");
     for part in ["two-moons by tgrr", "fig-pairs", "fig-metrics", "fig-levels", "C2ST"] {
         assert!(page.contains(part), "{part}");

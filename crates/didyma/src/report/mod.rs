@@ -8,6 +8,7 @@ mod data;
 mod density;
 mod figure;
 mod histogram;
+mod ink;
 mod legend;
 mod levels;
 mod metrics;

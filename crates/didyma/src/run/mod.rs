@@ -17,12 +17,16 @@ mod checkpoint;
 mod database;
 mod lock;
 mod problem;
+mod progress;
 mod recorder;
 mod records;
+mod summary;
 
 pub use archive::{Array, npz};
 pub use problem::RunProblem;
-pub use recorder::{Manifest, Recorder, Summary, posterior, progress, reports};
+pub use progress::{posterior, progress, reports};
+pub use recorder::Recorder;
+pub use summary::{Manifest, Summary};
 
 use crate::error::{Error, FileProblem, Result};
 use crate::files::{sync_entry, write_whole};

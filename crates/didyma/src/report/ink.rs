@@ -1,0 +1,73 @@
+//! Colours: what a mark stands for, and where it is seen.
+
+/// Where a figure is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Inside a report, whose style sheet has the colours.
+    Page,
+    /// On its own.
+    Alone,
+}
+
+/// What a mark stands for; it decides the colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Words and numbers.
+    Text,
+    /// Words and lines that matter less.
+    Muted,
+    /// Lines of the grid.
+    Grid,
+    /// Behind everything.
+    Paper,
+    /// The run or group of this number.
+    Series(usize),
+    /// The reference posterior.
+    Reference,
+    /// The true parameters, the observation.
+    Truth,
+}
+
+/// Colours that differ for the colour-blind too (after Okabe and Ito, 2008).
+const SERIES: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b3589a", "#8a6d00", "#3a8fc4"];
+
+impl Ink {
+    /// Its colour, as a style sheet or an attribute has it.
+    pub fn colour(self, place: Place) -> String {
+        let (variable, colour) = match self {
+            Self::Text => ("--ink".to_owned(), "#1b1f24"),
+            Self::Muted => ("--muted".to_owned(), "#57606a"),
+            Self::Grid => ("--grid".to_owned(), "#dfe3e8"),
+            Self::Paper => ("--paper".to_owned(), "#ffffff"),
+            Self::Series(number) => {
+                let number = number % SERIES.len();
+                (format!("--series-{number}"), SERIES[number])
+            }
+            Self::Reference => ("--reference".to_owned(), "#6b7280"),
+            Self::Truth => ("--truth".to_owned(), "#c1121f"),
+        };
+        match place {
+            Place::Page => format!("var({variable})"),
+            Place::Alone => colour.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A figure alone looks like one on a light page.
+    #[test]
+    fn the_style_sheet_has_the_same_colours() {
+        let style = include_str!("../../assets/report.css");
+        let series = (0..SERIES.len()).map(Ink::Series);
+        for ink in
+            [Ink::Muted, Ink::Text, Ink::Grid, Ink::Reference, Ink::Truth].into_iter().chain(series)
+        {
+            let variable = ink.colour(Place::Page).replace("var(", "").replace(')', "");
+            let entry = format!("{variable}: {};", ink.colour(Place::Alone));
+            assert!(style.contains(&entry), "{entry}");
+        }
+    }
+}

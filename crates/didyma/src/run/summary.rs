@@ -1,0 +1,184 @@
+//! What a run is of, and its results in short.
+
+use super::{RunDir, RunProblem, SUMMARY, reports};
+use crate::config::{Config, Inner};
+use crate::error::{Error, FileProblem, Result};
+use crate::estimator::{Method, Named, Pool, Settings};
+use crate::rounds::RoundReport;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a run is of: all that it depends on, the program and the kind of CPU excepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The task.
+    pub task: String,
+    /// Every setting.
+    pub config: Config,
+}
+
+impl Manifest {
+    /// The manifest of a run.
+    pub fn of(run: &RunDir) -> Result<Self> {
+        serde_json::from_str(run.config()).map_err(|error| {
+            let why = format!("its configuration cannot be read: {error}");
+            let problem = RunProblem::Database(FileProblem::Corrupted(why));
+            Error::Run { path: run.path().to_owned(), problem }
+        })
+    }
+
+    /// As files hold it.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("numbers and strings")
+    }
+
+    /// As the first lines of a table.
+    pub(super) fn comments(&self) -> String {
+        let mut lines = format!("didyma {}\ntask = {}", env!("CARGO_PKG_VERSION"), self.task);
+        for (key, value, _) in self.config.list() {
+            lines.push_str(&format!("\n{key} = {value}"));
+        }
+        lines
+    }
+}
+
+/// The results of a run in short.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of the program.
+    pub version: String,
+    /// The task.
+    pub task: String,
+    /// The estimator's name.
+    pub method: String,
+    /// The profile's name.
+    pub profile: String,
+    /// The seed.
+    pub seed: u64,
+    /// Whether all rounds are done.
+    pub finished: bool,
+    /// The finished rounds.
+    pub rounds: Vec<RoundReport>,
+    /// Wall-clock time of all rounds.
+    pub seconds_total: f64,
+    /// The most memory that the process held, where the system tells.
+    pub peak_rss_mb: Option<f64>,
+    /// Pairs (θ, x) per second of training.
+    pub pairs_per_second: f64,
+    /// In plain words.
+    pub warnings: Vec<String>,
+    /// Every setting.
+    pub config: Config,
+}
+
+impl Summary {
+    /// The results of a run so far. How much memory it took is known to its own process only, which wrote it down.
+    pub fn read(run: &RunDir) -> Result<Self> {
+        let written = std::fs::read(run.file(SUMMARY)).ok();
+        let written = written.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        Ok(Self {
+            peak_rss_mb: written.and_then(|written| written.peak_rss_mb),
+            version: run.version().to_owned(),
+            ..Self::new(&Manifest::of(run)?, reports(run)?)
+        })
+    }
+
+    /// Sums the rounds up.
+    pub fn new(manifest: &Manifest, rounds: Vec<RoundReport>) -> Self {
+        let Manifest { task, config } = manifest.clone();
+        let seconds =
+            |of: fn(&RoundReport) -> f64| rounds.iter().map(of).fold(0.0, |sum, s| sum + s);
+        let train = seconds(|r| r.seconds_train);
+        let pairs: u64 = rounds.iter().map(|round| round.pairs).sum();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            task,
+            method: config.method_name().to_owned(),
+            profile: config.profile.name().to_owned(),
+            seed: config.seed,
+            finished: rounds.len() == config.rounds as usize,
+            seconds_total: train + seconds(|r| r.seconds_simulate + r.seconds_score),
+            peak_rss_mb: peak_rss_mb(),
+            pairs_per_second: if train > 0.0 { pairs as f64 / train } else { 0.0 },
+            warnings: warnings(&config, &rounds),
+            rounds,
+            config,
+        }
+    }
+}
+
+/// C2ST from which a posterior is visibly not the reference.
+const VISIBLE: f64 = 0.6;
+
+/// What a user should know before trusting the posterior.
+fn warnings(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
+    let mut found = Vec::from_iter(cut_down(config, rounds));
+    let failures: usize = rounds.iter().map(|round| round.failures).sum();
+    let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
+    if failures > 0 {
+        found.push(format!(
+            "{failures} of {simulations} simulations failed: the posterior is that of parameters and success, as it is for \
+             an observation that comes from a success"
+        ));
+    }
+    for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
+        let number = round.round;
+        found.push(format!(
+            "training of round {number} diverged, and weights from before that were kept: lower train.rate"
+        ));
+    }
+    if let Some(c2st) = rounds.last().and_then(|last| last.scores.c2st).filter(|c| *c > VISIBLE) {
+        found.push(format!(
+            "a classifier tells the posterior from the reference in {:.1} % of cases (50 % would be perfect)",
+            100.0 * c2st
+        ));
+    }
+    if let Some(last) = rounds.last().filter(|last| last.outside_prior > 0.05) {
+        found.push(format!(
+            "{:.1} % of the flow lies outside the prior and is rejected: unbounded coordinates leave nothing outside",
+            100.0 * last.outside_prior
+        ));
+    }
+    found
+}
+
+/// Round 2 has the fewest rows to take inner samples from. Methods without a top level always get one, which needs no
+/// word.
+fn cut_down(config: &Config, rounds: &[RoundReport]) -> Option<String> {
+    let successes: usize = rounds.get(..2)?.iter().map(|r| r.simulations - r.failures).sum();
+    let rows = match config.train.inner {
+        Inner::Pool => (successes as f64 * (1.0 - config.train.validation_share)) as u32,
+        Inner::Batch => config.train.batch as u32,
+    };
+    let pool = Pool::new(0..rows, config.estimator.replacement).ok()?;
+    let (asked, method) = (&config.estimator, config.estimator.method);
+    let used = asked.clone().fitted_to(&pool);
+    let levels = method.is_multilevel();
+    let cut = [
+        ("atoms", !levels && method != Method::Likelihood, asked.atoms, used.atoms),
+        ("m0", levels, asked.m0, used.m0),
+        ("base", levels, asked.base as usize, used.base as usize),
+        ("top", levels && asked.top.is_some(), top(asked), top(&used)),
+    ];
+    let cut: Vec<_> = cut
+        .iter()
+        .filter(|(_, matters, asked, used)| *matters && used < asked)
+        .map(|(name, _, asked, used)| format!("estimator.{name} {used} instead of {asked}"))
+        .collect();
+    (!cut.is_empty()).then(|| {
+        let cut = cut.join(", ");
+        format!("early rounds have too few simulations for the blocks asked for, and use {cut}: simulate more a round")
+    })
+}
+
+fn top(settings: &Settings) -> usize {
+    settings.top.map_or(0, |top| top as usize)
+}
+
+/// The most memory that this process held, in MB of 10⁶ bytes, by Linux's account.
+fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}
