@@ -53,9 +53,7 @@ pub struct RunData {
     pub summary: Summary,
     /// The prior.
     pub prior: Prior,
-    /// What the parameters are called.
-    pub labels: Vec<String>,
-    /// Their symbols, where the task has them.
+    /// Symbols of the parameters, where the task has them.
     pub symbols: Option<Vec<String>>,
     /// The parameters that the observation is thought to come from.
     pub truth: Option<Vec<f64>>,
@@ -109,7 +107,6 @@ impl RunData {
         let (proposals, simulated) = by_round(&rows, dim);
         Ok(Self {
             name: name_of(path),
-            labels: prior.names().map(str::to_owned).collect(),
             symbols: task.map(|task| task.labels.iter().map(|&label| label.to_owned()).collect()),
             truth: task.map(|task| task.truth.clone()),
             observation: observation(posterior, task),
@@ -130,6 +127,11 @@ impl RunData {
     /// Number of parameters.
     pub fn dim(&self) -> usize {
         self.prior.dim()
+    }
+
+    /// What a parameter is called.
+    pub fn label(&self, parameter: usize) -> &str {
+        &self.prior.parameters()[parameter].name
     }
 
     /// Where a parameter can lie by the prior.

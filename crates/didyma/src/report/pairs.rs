@@ -102,7 +102,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
             false => together(&mut canvas, &frame, &layers, (&across, &up)),
         }
         frame.border(&mut canvas);
-        let names = (&*first.labels[shown[column]], &*first.labels[shown[row]]);
+        let names = (first.label(shown[column]), first.label(shown[row]));
         edges(&mut canvas, &frame, (row, column, shown.len()), names);
     }
     let corner = match legend > 0.0 {
@@ -118,7 +118,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
 fn told(run: &RunData, layer: &Layer, i: usize) -> String {
     let (mean, sd) = moments(&layer.samples[i]);
     let [mean, sd] = [mean, sd].map(|value| number_to(value, sd / 20.0));
-    format!("{} {mean} ± {sd}", run.labels[i])
+    format!("{} {mean} ± {sd}", run.label(i))
 }
 
 fn finished(canvas: Canvas, told: &[String], left_out: usize) -> Figure {

@@ -88,7 +88,7 @@ fn ridges(canvas: &mut Canvas, corner: (f64, f64), run: &RunData, parameter: usi
         let words = format!(
             "round {}: 95 % of {} between {} and {}",
             i + 1,
-            run.labels[parameter],
+            run.label(parameter),
             number(low),
             number(high)
         );
@@ -101,7 +101,7 @@ fn ridges(canvas: &mut Canvas, corner: (f64, f64), run: &RunData, parameter: usi
         let x = frame.across(truth.clamp(range.0, range.1));
         canvas.line((x, corner.1), (x, frame.bottom()), Stroke::new(Ink::Truth, 1.2));
     }
-    frame.title(canvas, &shortened(&run.labels[parameter], 20));
+    frame.title(canvas, &shortened(run.label(parameter), 20));
     frame.x_axis(canvas, "");
 }
 

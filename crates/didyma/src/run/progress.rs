@@ -55,10 +55,9 @@ fn error(run: &RunDir, problem: RunProblem) -> Error {
 /// The finished rounds of a run.
 pub fn reports(run: &RunDir) -> Result<Vec<RoundReport>> {
     let parse = |json: &String| {
-        serde_json::from_str(json).map_err(|error| {
-            let why = format!("the report of a round cannot be read: {error}");
-            let problem = RunProblem::Database(FileProblem::Corrupted(why));
-            Error::Run { path: run.path().to_owned(), problem }
+        serde_json::from_str(json).map_err(|why| {
+            let why = format!("the report of a round cannot be read: {why}");
+            error(run, RunProblem::corrupted(why))
         })
     };
     run.rounds()?.iter().map(parse).collect()
@@ -68,22 +67,24 @@ pub fn reports(run: &RunDir) -> Result<Vec<RoundReport>> {
 pub fn posterior(run: &RunDir) -> Result<Posterior> {
     match reports(run)?.last() {
         Some(last) => model(run, last.round),
-        None => Err(Error::Run { path: run.path().to_owned(), problem: RunProblem::NoRound }),
+        None => Err(error(run, RunProblem::NoRound)),
     }
 }
 
 /// The posterior after a round.
 fn model(run: &RunDir, round: u32) -> Result<Posterior> {
     let manifest = run.manifest();
+    let bad = |fault| {
+        let replaceable = run.file(CHECKPOINT).is_file();
+        error(run, RunProblem::Model { round, fault, replaceable })
+    };
     let loaded = Posterior::load_if(&run.model(round), |about| check_manifest(about, &manifest));
     loaded.map_err(|problem| match problem {
         Error::ModelFile { problem, .. } if !matches!(problem, FileProblem::Newer { .. }) => {
-            let replaceable = run.file(CHECKPOINT).is_file();
-            error(run, RunProblem::Model { round, fault: problem.fault(), replaceable })
+            bad(problem.fault())
         }
         Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
-            let replaceable = run.file(CHECKPOINT).is_file();
-            error(run, RunProblem::Model { round, fault: "it is missing".to_owned(), replaceable })
+            bad("it is missing".to_owned())
         }
         other => other,
     })
