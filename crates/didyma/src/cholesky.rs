@@ -33,6 +33,22 @@ impl Cholesky {
         Self { dim, factor }
     }
 
+    /// The covariance of rows with these weights, which sum to 1: row-major.
+    pub fn weighted_covariance(rows: &[f64], weights: &[f64], dim: usize) -> Vec<f64> {
+        let rows = || rows.chunks_exact(dim).zip(weights);
+        let mut mean = vec![0.0; dim];
+        rows().for_each(|(row, w)| mean.iter_mut().zip(row).for_each(|(m, t)| *m += w * t));
+        let mut covariance = vec![0.0; dim * dim];
+        for (row, w) in rows() {
+            for i in 0..dim {
+                for j in 0..dim {
+                    covariance[i * dim + j] += w * (row[i] - mean[i]) * (row[j] - mean[j]);
+                }
+            }
+        }
+        covariance
+    }
+
     /// log det L.
     pub fn log_volume(&self) -> f64 {
         self.factor.iter().step_by(self.dim + 1).map(|l| l.ln()).sum()

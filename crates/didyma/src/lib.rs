@@ -79,6 +79,7 @@ pub mod tasks;
 pub mod tensors;
 pub mod toy;
 pub mod train;
+pub mod truncated;
 pub mod workload;
 
 pub use dataset::Dataset;

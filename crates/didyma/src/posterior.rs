@@ -47,6 +47,21 @@ pub struct Samples {
     pub acceptance: f64,
 }
 
+/// A point inside the prior's support, and the densities there.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    /// In the flow's coordinates.
+    pub z: Vec<f32>,
+    /// In the prior's, in single precision.
+    pub theta: Vec<f32>,
+    /// log q(θ | x_o), not normalised over the support.
+    pub log_q: f64,
+    /// log p(θ).
+    pub log_prior: f64,
+    /// log |dθ/dz|.
+    pub log_jacobian: f64,
+}
+
 /// Which random numbers samples are made of.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleStreams {
@@ -78,6 +93,11 @@ impl Posterior {
     /// The prior.
     pub fn prior(&self) -> &Prior {
         &self.prior
+    }
+
+    /// Number of parameters.
+    pub fn dim(&self) -> usize {
+        self.prior.dim()
     }
 
     /// x_o.
@@ -155,6 +175,44 @@ impl Posterior {
         Ok(Samples { theta, acceptance })
     }
 
+    /// The points that draws of the base go to, without those outside the support.
+    pub(crate) fn drawn(&self, base: &[f32]) -> Result<Vec<Point>> {
+        let features = self.features(&self.observation)?;
+        let (z, log_q) = self.flow.transport(&self.params, &features, base)?;
+        Ok(self.points(&z, log_q))
+    }
+
+    /// These points, without those outside the support.
+    pub(crate) fn at(&self, z: &[f32]) -> Result<Vec<Point>> {
+        let features = self.features(&self.observation)?;
+        let (rows, x) =
+            (Rows::new("z", z, self.dim())?, Rows::new("x", &features, features.len())?);
+        Ok(self.points(z, self.flow.log_density(&self.params, rows, x)?))
+    }
+
+    fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Point> {
+        let point = |(z, log_q): (&[f32], f64)| {
+            let (theta, log_jacobian) = self.theta_inside(z)?;
+            let exact: Vec<f64> = theta.iter().map(|&t| t.into()).collect();
+            let (log_prior, log_q) = (self.prior.log_density(&exact), log_q - log_jacobian);
+            Some(Point { z: z.to_vec(), theta, log_q, log_prior, log_jacobian })
+        };
+        z.chunks_exact(self.dim()).zip(log_q).filter_map(point).collect()
+    }
+
+    /// θ of a z, rounded to single precision, and log |dθ/dz|; none if it is outside the support.
+    fn theta_inside(&self, z: &[f32]) -> Option<(Vec<f32>, f64)> {
+        let z: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
+        let mut theta = vec![0.0; z.len()];
+        let log_jacobian = self.coordinates.to_theta(&self.prior, &z, &mut theta);
+        if self.coordinates.is_unbounded() {
+            return Some((self.prior.rounded_inside(&theta).collect(), log_jacobian));
+        }
+        let rounded: Vec<f64> = theta.iter().map(|&t| f64::from(t as f32)).collect();
+        let inside = self.prior.contains(&rounded);
+        inside.then(|| (rounded.iter().map(|&t| t as f32).collect(), log_jacobian))
+    }
+
     /// One block of draws, without those outside the support.
     fn block(
         &self,
@@ -165,22 +223,8 @@ impl Posterior {
     ) -> Result<Vec<f32>> {
         let mut rng = from.streams.stream(from.purpose, from.round, index);
         let (z, _) = self.flow.sample_wide(&self.params, features, BLOCK, width, &mut rng)?;
-        let dim = self.prior.dim();
-        let (mut rows, mut theta) = (Vec::with_capacity(z.len()), vec![0.0; dim]);
-        for z in z.chunks_exact(dim) {
-            let z: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
-            self.coordinates.to_theta(&self.prior, &z, &mut theta);
-            match self.coordinates.is_unbounded() {
-                true => rows.extend(self.prior.rounded_inside(&theta)),
-                false => {
-                    let rounded: Vec<f64> = theta.iter().map(|&t| f64::from(t as f32)).collect();
-                    if self.prior.contains(&rounded) {
-                        rows.extend(rounded.iter().map(|&t| t as f32));
-                    }
-                }
-            }
-        }
-        Ok(rows)
+        let rows = z.chunks_exact(self.prior.dim()).filter_map(|z| self.theta_inside(z));
+        Ok(rows.flat_map(|(theta, _)| theta).collect())
     }
 
     /// log p(θ | x_o) of each row, normalised over the prior's support; −∞ outside of it.

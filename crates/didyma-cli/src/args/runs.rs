@@ -3,40 +3,19 @@
 use super::problems::{RunArgs, count, task};
 use super::{threads, whole};
 use clap::Parser;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use didyma::config::{Config, Profile};
-use didyma::estimator::Method;
+use didyma::config::{Algorithm, Config, Profile};
 use didyma::parallel;
 use didyma::tasks::Task;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The methods as users say them, and what they are.
-const METHODS: [(&str, Method); 8] = [
-    ("tgrr", Method::Tgrr),
-    ("grr", Method::Grr),
-    ("ru", Method::Ru),
-    ("tru", Method::Tru),
-    ("rr", Method::Rr),
-    ("nested", Method::Nested),
-    ("atomic", Method::Atomic),
-    ("npe", Method::Likelihood),
-];
-
-fn method() -> impl TypedValueParser<Value = Method> {
-    PossibleValuesParser::new(METHODS.map(|(name, _)| name)).map(|name| {
-        let known = METHODS.iter().find(|(known, _)| *known == name);
-        known.map(|(_, method)| *method).expect("only known names are accepted")
-    })
-}
-
 /// Where settings start from, and single changes.
 #[derive(Debug, Parser)]
 pub struct ConfigArgs {
-    /// Loss of rounds 2 and later: multilevel (tgrr, grr, ru, tru, rr), nested or atomic APT; or npe, maximum
-    /// likelihood with all parameters from the prior.
-    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = method())]
-    method: Method,
+    /// How to learn. Parameters of later rounds come from the posterior so far, and the loss corrects for it: multilevel
+    /// (tgrr, grr, ru, tru, rr), nested or atomic APT. Or from a part of the prior: tsnpe. Or all from the prior: npe.
+    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = super::named::<Algorithm>())]
+    method: Algorithm,
 
     /// All settings at once: what works best, or the paper's protocol.
     #[arg(long, default_value = "default", value_name = "NAME", value_parser = super::named::<Profile>())]

@@ -40,7 +40,7 @@ impl Population {
         let mut weights: Vec<f64> = log_weights.iter().map(|w| (w - top).exp()).collect();
         let total: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= total);
-        let mut covariance = weighted_covariance(&theta, &weights, dim);
+        let mut covariance = Cholesky::weighted_covariance(&theta, &weights, dim);
         covariance.iter_mut().for_each(|c| *c *= 2.0);
         let kernel = Cholesky::new(&covariance, dim).ok_or_else(|| {
             let why = "such that the particles differ in every parameter: take more of them";
@@ -123,19 +123,4 @@ impl<'a> Law<'a> {
             }
         }
     }
-}
-
-fn weighted_covariance(theta: &[f64], weights: &[f64], dim: usize) -> Vec<f64> {
-    let rows = || theta.chunks_exact(dim).zip(weights);
-    let mut mean = vec![0.0; dim];
-    rows().for_each(|(row, w)| mean.iter_mut().zip(row).for_each(|(m, t)| *m += w * t));
-    let mut covariance = vec![0.0; dim * dim];
-    for (row, w) in rows() {
-        for i in 0..dim {
-            for j in 0..dim {
-                covariance[i * dim + j] += w * (row[i] - mean[i]) * (row[j] - mean[j]);
-            }
-        }
-    }
-    covariance
 }

@@ -1,6 +1,46 @@
 //! The choices of a run that have names.
 
-use crate::estimator::{Named, serde_by_name};
+use crate::estimator::{Method, Named, serde_by_name};
+
+/// A way to infer a posterior: what is learnt, by which loss, and where parameters come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Later rounds propose from the posterior so far, and this loss corrects for it.
+    Corrected(Method),
+    /// Truncated sequential neural posterior estimation: later rounds propose from the prior where the posterior so far
+    /// is not negligible, which needs no correction.
+    Tsnpe,
+    /// Neural posterior estimation: all parameters come from the prior.
+    Npe,
+}
+
+/// Maximum likelihood corrects for nothing, and has to stay with the prior.
+impl From<Method> for Algorithm {
+    fn from(method: Method) -> Self {
+        if method == Method::Likelihood { Self::Npe } else { Self::Corrected(method) }
+    }
+}
+
+impl Algorithm {
+    /// The loss of rounds 2 and later.
+    pub fn method(self) -> Method {
+        match self {
+            Self::Corrected(method) => method,
+            Self::Tsnpe | Self::Npe => Method::Likelihood,
+        }
+    }
+}
+
+/// Where the parameters of later rounds come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proposal {
+    /// The prior.
+    Prior,
+    /// The posterior so far, a little wider.
+    Posterior,
+    /// The prior, restricted to where the posterior so far is not negligible.
+    Truncated,
+}
 
 /// A set of choices for everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +111,23 @@ pub enum Start {
     Fresh,
 }
 
+impl Named for Algorithm {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("tgrr", Self::Corrected(Method::Tgrr)),
+        ("grr", Self::Corrected(Method::Grr)),
+        ("ru", Self::Corrected(Method::Ru)),
+        ("tru", Self::Corrected(Method::Tru)),
+        ("rr", Self::Corrected(Method::Rr)),
+        ("nested", Self::Corrected(Method::Nested)),
+        ("atomic", Self::Corrected(Method::Atomic)),
+        ("tsnpe", Self::Tsnpe),
+        ("npe", Self::Npe),
+    ];
+}
+impl Named for Proposal {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("prior", Self::Prior), ("posterior", Self::Posterior), ("truncated", Self::Truncated)];
+}
 impl Named for Profile {
     const ALL: &'static [(&'static str, Self)] =
         &[("default", Self::Default), ("paper", Self::Paper)];
@@ -98,4 +155,4 @@ impl Named for Scoring {
     const ALL: &'static [(&'static str, Self)] =
         &[("every", Self::Every), ("last", Self::Last), ("none", Self::None)];
 }
-serde_by_name!(Profile, Inner, Split, Validation, Schedule, Scoring, Start);
+serde_by_name!(Proposal, Profile, Inner, Split, Validation, Schedule, Scoring, Start);

@@ -5,7 +5,16 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("profile", "where the settings started from: default or paper"),
     ("rounds", "rounds of simulating and training"),
     ("simulations", "simulations of a round"),
+    (
+        "proposal",
+        "where later rounds propose from: prior, posterior, or truncated (a part of the prior)",
+    ),
     ("width", "how much wider than the posterior so far later rounds propose parameters"),
+    (
+        "truncation.share",
+        "share of the posterior so far outside the part of the prior that is kept",
+    ),
+    ("truncation.draws", "draws of the posterior so far that tell where that part ends"),
     ("seed", "seed of all random numbers"),
     ("samples", "posterior samples that the run ends with"),
     ("scores", "rounds whose posterior is scored where the truth is known: every, last or none"),

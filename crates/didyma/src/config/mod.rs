@@ -4,7 +4,9 @@ mod choices;
 mod list;
 mod profiles;
 
-pub use choices::{Inner, Profile, Schedule, Scoring, Split, Start, Validation};
+pub use choices::{
+    Algorithm, Inner, Profile, Proposal, Schedule, Scoring, Split, Start, Validation,
+};
 
 use crate::coordinates::{CoordinateConfig, Scale};
 use crate::error::{Error, Result};
@@ -37,6 +39,16 @@ impl Architecture {
         let Self { layers, blocks, units, bins, bound } = *self;
         FlowConfig { theta_dim, x_dim, layers, blocks, units, bins, bound }
     }
+}
+
+/// How the region is found that truncated proposals keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Truncation {
+    /// Share of the posterior so far that lies outside: where its density is lowest.
+    pub share: f64,
+    /// Draws of it that tell.
+    pub draws: usize,
 }
 
 /// How a round is trained.
@@ -75,6 +87,19 @@ pub struct TrainConfig {
     pub clip: Option<f64>,
 }
 
+impl Truncation {
+    fn check(&self) -> Result<()> {
+        let Self { share, draws } = *self;
+        if !(share > 0.0 && share <= 0.1) {
+            return Err(Error::setting("truncation.share", share, "above 0 and up to 0.1"));
+        }
+        match (100..=100_000_000).contains(&draws) {
+            true => Ok(()),
+            false => Err(Error::setting("truncation.draws", draws, "between 100 and 100000000")),
+        }
+    }
+}
+
 impl TrainConfig {
     /// The optimiser.
     pub fn adam(&self) -> AdamConfig {
@@ -108,8 +133,12 @@ pub struct Config {
     pub rounds: u32,
     /// Simulations of a round.
     pub simulations: usize,
-    /// How much wider than q(· | x_o) later rounds propose: the standard deviation of the flow's base.
+    /// Where later rounds propose parameters from.
+    pub proposal: Proposal,
+    /// How much wider than q(· | x_o) they do it, if from there: the standard deviation of the flow's base.
     pub width: f64,
+    /// Where they do it, if from a part of the prior.
+    pub truncation: Truncation,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Posterior samples that a run ends with.
@@ -128,19 +157,24 @@ pub struct Config {
 
 impl Config {
     /// The settings of a profile.
-    pub fn new(profile: Profile, method: Method) -> Self {
+    pub fn new(profile: Profile, algorithm: impl Into<Algorithm>) -> Self {
         match profile {
-            Profile::Default => Self::best(method),
-            Profile::Paper => Self::paper(method),
+            Profile::Default => Self::best(algorithm.into()),
+            Profile::Paper => Self::paper(algorithm.into()),
         }
     }
 
-    /// The estimator's name as users say it: maximum likelihood on draws of the prior is neural posterior estimation.
-    pub fn method_name(&self) -> &'static str {
-        match self.estimator.method {
-            Method::Likelihood => "npe",
-            method => method.name(),
+    /// What users call it.
+    pub fn algorithm(&self) -> Algorithm {
+        match (self.estimator.method, self.proposal) {
+            (Method::Likelihood, Proposal::Truncated) => Algorithm::Tsnpe,
+            (method, _) => method.into(),
         }
+    }
+
+    /// Its name.
+    pub fn method_name(&self) -> &'static str {
+        self.algorithm().name()
     }
 
     /// Refuses settings outside their range.
@@ -164,6 +198,12 @@ impl Config {
             let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
             return Err(Error::setting("train.batch", train.batch, why));
         }
+        if self.estimator.method == Method::Likelihood && self.proposal == Proposal::Posterior {
+            let why = "prior or truncated with maximum likelihood, which does not correct for parameters that come from \
+                       elsewhere (estimator.method=likelihood)";
+            return Err(Error::setting("proposal", "posterior", why));
+        }
+        self.truncation.check()?;
         if train.start == Start::Carried && self.coordinates.x == Scale::Newest {
             let why = "warm or fresh where summaries are scaled by the newest round (coordinates.x=newest): an optimiser \
                        that is carried over would meet another scale";
@@ -287,9 +327,10 @@ mod tests {
     #[test]
     fn every_setting_can_be_set_to_what_it_is() {
         for (_, profile) in Profile::ALL {
-            for (_, method) in Method::ALL {
-                let config = Config::new(*profile, *method);
+            for (name, algorithm) in Algorithm::ALL {
+                let config = Config::new(*profile, *algorithm);
                 config.check().unwrap();
+                assert_eq!(config.method_name(), *name);
                 let mut again = config.clone();
                 for (key, value, _) in config.list().into_iter().skip(1) {
                     again.set(key, &value).unwrap_or_else(|e| panic!("{key}={value}: {e}"));
@@ -325,6 +366,12 @@ mod tests {
         assert!(config.check().unwrap_err().to_string().contains("flow.layers"));
         config.set("flow.layers", "6").unwrap();
         config.set("estimator.method", "npe").unwrap();
+        assert!(config.check().unwrap_err().to_string().contains("proposal"));
+        config.set("proposal", "truncated").unwrap();
+        config.set("truncation.share", "0.5").unwrap();
+        assert!(config.check().unwrap_err().to_string().contains("truncation.share"));
+        config.set("proposal", "prior").unwrap();
+        config.set("truncation.share", "0.01").unwrap();
         config.set("estimator.tails", "0.5, 0.25").unwrap();
         config.set("train.batch", "0").unwrap();
         assert!(config.check().unwrap_err().to_string().contains("train.batch"));

@@ -1,7 +1,8 @@
 //! The two profiles: the paper's protocol, and what we found to work best (`docs/choices.md`).
 
 use super::{
-    Architecture, Config, Inner, Profile, Schedule, Scoring, Split, Start, TrainConfig, Validation,
+    Algorithm, Architecture, Config, Inner, Profile, Proposal, Schedule, Scoring, Split, Start,
+    TrainConfig, Truncation, Validation,
 };
 use crate::coordinates::{CoordinateConfig, Scale, Space};
 use crate::estimator::{Blocks, Coupling, Levels, Method, Settings, Tails};
@@ -10,16 +11,23 @@ use crate::estimator::{Blocks, Coupling, Levels, Method, Settings, Tails};
 const STEPS: u64 = 3000;
 
 impl Config {
-    pub(super) fn paper(method: Method) -> Self {
+    pub(super) fn paper(algorithm: Algorithm) -> Self {
+        let proposal = match algorithm {
+            Algorithm::Corrected(_) => Proposal::Posterior,
+            Algorithm::Tsnpe => Proposal::Truncated,
+            Algorithm::Npe => Proposal::Prior,
+        };
         Self {
             profile: Profile::Paper,
             rounds: 20,
             simulations: 1000,
+            proposal,
             width: 1.0,
+            truncation: Truncation { share: 1e-4, draws: 100_000 },
             seed: 1,
             samples: 10_000,
             scores: Scoring::Every,
-            estimator: Settings::paper(method),
+            estimator: Settings::paper(algorithm.method()),
             flow: Architecture { layers: 8, blocks: 2, units: 50, bins: 10, bound: 20.0 },
             coordinates: CoordinateConfig {
                 space: Space::Bounded,
@@ -48,9 +56,9 @@ impl Config {
         }
     }
 
-    pub(super) fn best(method: Method) -> Self {
-        let paper = Self::paper(method);
-        let estimator = Self::best_estimator(method);
+    pub(super) fn best(algorithm: Algorithm) -> Self {
+        let paper = Self::paper(algorithm);
+        let estimator = Self::best_estimator(algorithm.method());
         Self {
             profile: Profile::Default,
             rounds: 10,

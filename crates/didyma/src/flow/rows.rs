@@ -72,28 +72,41 @@ impl SplineFlow {
         width: f64,
         rng: &mut impl rand::Rng,
     ) -> Result<(Vec<f32>, Vec<f64>)> {
+        let size = count.saturating_mul(self.config.theta_dim);
+        let mut base = Vec::new();
+        if base.try_reserve_exact(size).is_err() {
+            return Err(Error::setting("count", count, "few enough for the memory"));
+        }
+        let mut normal = || -> f64 { StandardNormal.sample(rng) };
+        base.extend((0..size).map(|_| (width * normal()) as f32));
+        self.transport(params, x, &base)
+    }
+
+    /// θ of given draws of the base, row after row, and log q(θ | x).
+    pub fn transport<F: Real>(
+        &self,
+        params: &[F],
+        x: &[f32],
+        base: &[f32],
+    ) -> Result<(Vec<f32>, Vec<f64>)> {
         self.check_params(params)?;
         let row = Rows::new("x", x, x.len())?;
         row.expect_columns(self.config.x_dim, "x_dim of the flow")?;
         row.expect_finite()?;
         let dim = self.config.theta_dim;
-        let mut tape = Tape::new(self, TILE.min(count));
-        let (mut theta, mut log_q) = (Vec::new(), Vec::new());
-        let reserved = theta.try_reserve_exact(count.saturating_mul(dim));
-        if reserved.and(log_q.try_reserve_exact(count)).is_err() {
-            return Err(Error::setting("count", count, "few enough for the memory"));
-        }
-        while log_q.len() < count {
+        let base = Rows::new("base", base, dim)?;
+        let mut tape = Tape::new(self, TILE.min(base.len()));
+        let mut theta = Vec::with_capacity(base.data().len());
+        let mut log_q = Vec::with_capacity(base.len());
+        for tile in base.data().chunks(TILE * dim) {
             tape.clear();
             tape.context(self.x.apply(x));
-            let drawn = TILE.min(count - log_q.len());
-            for _ in 0..drawn {
-                let mut normal = || -> f64 { StandardNormal.sample(rng) };
-                tape.pair((0..dim).map(|_| F::of(width * normal())));
+            for u in tile.chunks_exact(dim) {
+                tape.pair(u.iter().map(|&u| F::of(u.into())));
             }
             self.inverse(params, &mut tape);
             log_q.extend(tape.log_q().iter().map(|l| l.f64()));
-            for i in 0..drawn {
+            for i in 0..tile.len() / dim {
                 for (f, (mean, scale)) in self.theta.mean.iter().zip(&self.theta.scale).enumerate()
                 {
                     theta.push((tape.output(i, f).f64() * scale + mean) as f32);

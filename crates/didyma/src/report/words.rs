@@ -146,7 +146,7 @@ pub fn cut_by_prior(prior: &Prior, samples: &[Vec<f64>]) -> Option<String> {
 pub fn command(run: &RunData) -> Option<String> {
     Task::named(&run.manifest.task)?;
     let config = &run.manifest.config;
-    let usual = Config::new(config.profile, config.estimator.method);
+    let usual = Config::new(config.profile, config.algorithm());
     let mut words = format!("didyma infer {} --method {}", run.manifest.task, config.method_name());
     if config.profile != Profile::Default {
         words.push_str(&format!(" --profile {}", config.profile.name()));

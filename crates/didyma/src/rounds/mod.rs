@@ -11,10 +11,9 @@ mod split;
 
 pub use problem::{Inference, Judge, Model, Progress, RoundReport, Scores, SimulatedRow, Training};
 
-use crate::config::{Config, Scoring, Start};
+use crate::config::{Config, Proposal, Scoring, Start, Truncation};
 use crate::coordinates::Coordinates;
 use crate::error::{Error, Result};
-use crate::estimator::Method;
 use crate::flow::SplineFlow;
 use crate::observe::{Event, Observer};
 use crate::posterior::{Posterior, SampleStreams};
@@ -22,6 +21,7 @@ use crate::records::Records;
 use crate::rng::{Purpose, Streams};
 use crate::simulator;
 use crate::train::{CpuEngine, EngineState, Fit, FitState};
+use crate::truncated::TruncatedPrior;
 use group::Group;
 use split::split;
 use std::ops::{ControlFlow, Range};
@@ -119,19 +119,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Parameters of the round: draws of the prior, then of the posterior so far. Plain maximum likelihood has no
-    /// correction for another proposal, and stays with the prior.
+    /// Parameters of the round: draws of the prior, then where the posterior so far says.
     fn propose(&self, round: u32) -> Result<Vec<f32>> {
-        let count = self.config.simulations;
-        match self.posterior()? {
-            Some(posterior) if self.config.estimator.method != Method::Likelihood => {
-                let streams = SampleStreams::new(self.streams, Purpose::Parameters, round);
-                let width = self.config.width;
-                Ok(posterior.propose(count, width, streams, self.threads)?.theta)
-            }
-            _ => {
+        let Config { simulations, width, truncation, proposal, .. } = *self.config;
+        let streams = SampleStreams::new(self.streams, Purpose::Parameters, round);
+        match (proposal, self.posterior()?) {
+            (Proposal::Prior, _) | (_, None) => {
                 let streams = self.streams.simulations(Purpose::Parameters, round.into());
-                Ok(self.model.prior.sample_rows(count, &streams, self.threads))
+                Ok(self.model.prior.sample_rows(simulations, &streams, self.threads))
+            }
+            (Proposal::Posterior, Some(posterior)) => {
+                Ok(posterior.propose(simulations, width, streams, self.threads)?.theta)
+            }
+            (Proposal::Truncated, Some(posterior)) => {
+                let Truncation { share, draws } = truncation;
+                let region = TruncatedPrior::new(&posterior, share, draws, streams, self.threads)?;
+                Ok(region.sample(simulations, self.threads)?.theta)
             }
         }
     }

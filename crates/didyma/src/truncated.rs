@@ -1,0 +1,387 @@
+//! The prior, restricted to the region that holds nearly all of the posterior so far.
+//!
+//! Truncated proposals (Deistler et al. 2022) follow the prior p on A = {θ : q(θ | x_o) ≥ κ}, where κ leaves out a small
+//! share of q. Inside A the proposal is the prior up to a constant, so that maximum likelihood needs no correction at x_o.
+//!
+//! A may be a millionth of the prior, so that drawing from the prior until a draw falls into A may never end; and q is no
+//! law to draw from either, since most of A is where q is smallest. So a swarm of particles goes from q to p in stages
+//! (population Monte Carlo): particles of the law ∝ q^(1−β) p^β on A are the centres of a mixture of kernels, from
+//! which candidates for a larger β are drawn and weighted exactly by law over mixture. At β = 1 candidates are accepted
+//! with a probability proportional to their weights: a good mixture only makes it quick.
+
+use crate::cholesky::Cholesky;
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::posterior::{Point, Posterior, SampleStreams, Samples};
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Candidates that come from one random stream.
+const BLOCK: usize = 256;
+/// Candidates of a stage, of which those inside the region are its particles.
+const STAGE: usize = 8 * BLOCK;
+/// Stages at most. If they are not enough, sampling only takes longer.
+const STAGES: u64 = 40;
+/// Share of a stage's particles that its weights are worth, at least, when β rises.
+const WORTH: f64 = 0.3;
+/// Degrees of freedom of the kernels.
+const TAIL: usize = 3;
+/// Candidates per draw after which sampling gives up.
+const PATIENCE: usize = 1000;
+/// Largest share of all weight that is cut off, in favour of a higher acceptance rate.
+const CUT: f64 = 0.01;
+/// First stream of the candidates of a stage: those of the draws of q come before the first.
+const STAGE_STREAMS: u64 = 1 << 40;
+
+/// p(θ) on {q(θ | x_o) ≥ κ}.
+#[derive(Debug)]
+pub struct TruncatedPrior<'a> {
+    posterior: &'a Posterior,
+    streams: SampleStreams,
+    /// log κ.
+    threshold: f64,
+    /// What candidates come from, and the stage after the last.
+    mixture: Mixture,
+    stage: u64,
+}
+
+/// Kernels of one shape around particles: Student's t, whose tails reach what the particles have missed.
+#[derive(Debug)]
+struct Mixture {
+    dim: usize,
+    /// Running sums of the particles' weights, from which a centre is drawn.
+    cumulative: Vec<f64>,
+    weights: Vec<f64>,
+    centres: Vec<f64>,
+    /// L of the kernels' covariance L Lᵀ, and L⁻¹ times the centres.
+    kernel: Cholesky,
+    white_centres: Vec<f64>,
+}
+
+/// A candidate inside the region.
+struct Candidate {
+    point: Point,
+    /// Logarithm of the mixture's density, in the flow's coordinates.
+    log_mixture: f64,
+    /// Uniform in (0, 1): it is accepted if this is below its weight.
+    chance: f64,
+}
+
+impl Candidate {
+    /// log of q^(1−β) p^β over the mixture.
+    fn log_weight(&self, beta: f64) -> f64 {
+        let Point { log_q, log_prior, log_jacobian, .. } = self.point;
+        (1.0 - beta) * log_q + beta * log_prior + log_jacobian - self.log_mixture
+    }
+}
+
+impl<'a> TruncatedPrior<'a> {
+    /// The region that leaves out a `share` of the posterior, found by `draws` of it.
+    pub fn new(
+        posterior: &'a Posterior,
+        share: f64,
+        draws: usize,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Self> {
+        let mut points = draws_of_q(posterior, draws, streams, threads)?;
+        let mut log_q: Vec<f64> = points.iter().map(|point| point.log_q).collect();
+        log_q.sort_unstable_by(f64::total_cmp);
+        let place = (share * log_q.len() as f64) as usize;
+        let Some(&threshold) = log_q.get(place) else {
+            return Err(Error::Leakage { drawn: draws, accepted: 0 });
+        };
+        points.retain(|point| point.log_q >= threshold);
+        points.truncate(STAGE);
+        let mixture = Mixture::new(points.iter(), &vec![0.0; points.len()], posterior.dim())?;
+        let mut region = Self { posterior, streams, threshold, mixture, stage: 0 };
+        region.spread(threads)?;
+        Ok(region)
+    }
+
+    /// log κ: the density of the posterior at the edge of the region.
+    pub fn log_threshold(&self) -> f64 {
+        self.threshold
+    }
+
+    /// Takes the mixture from q to p.
+    fn spread(&mut self, threads: usize) -> Result<()> {
+        let mut beta = 0.0;
+        while self.stage < STAGES && beta < 1.0 {
+            let swarm = self.swarm(0, STAGE / BLOCK, threads)?;
+            let weights = |beta: f64| swarm.iter().map(|c| c.log_weight(beta)).collect::<Vec<_>>();
+            let worth = |beta: f64| effective(&weights(beta)) >= WORTH * swarm.len() as f64;
+            let (mut low, mut high) = (beta, 1.0);
+            if worth(high) {
+                low = high;
+            }
+            for _ in 0..20 {
+                let middle = 0.5 * (low + high);
+                if worth(middle) { low = middle } else { high = middle }
+            }
+            // A little farther in any case: the weights are right, only fewer.
+            beta = low.max(beta + 0.02).min(1.0);
+            let points = swarm.iter().map(|candidate| &candidate.point);
+            self.mixture = Mixture::new(points, &weights(beta), self.posterior.dim())?;
+            self.stage += 1;
+        }
+        Ok(())
+    }
+
+    /// `count` draws.
+    pub fn sample(&self, count: usize, threads: usize) -> Result<Samples> {
+        let (pilot, mut drawn) = (self.swarm(0, STAGE / BLOCK, threads)?, STAGE);
+        let bound = log_bound(pilot.iter().map(|candidate| candidate.log_weight(1.0)).collect());
+        let accepts = |c: &Candidate| c.chance.ln() < c.log_weight(1.0) - bound;
+        let theta = |c: Candidate| c.point.theta;
+        let mut rows: Vec<Vec<f32>> = pilot.into_iter().filter(accepts).map(theta).collect();
+        while rows.len() < count {
+            if drawn >= count.saturating_mul(PATIENCE).max(STAGE) {
+                return Err(Error::Leakage { drawn, accepted: rows.len() });
+            }
+            // As many as the rate so far suggests; which draws are taken does not depend on it.
+            let rate = (rows.len() as f64 / drawn as f64).max(0.01);
+            let blocks = ((count - rows.len()) as f64 / rate / BLOCK as f64).ceil() as usize;
+            let more = self.swarm(drawn / BLOCK, blocks, threads)?;
+            rows.extend(more.into_iter().filter(accepts).map(theta));
+            drawn += blocks * BLOCK;
+        }
+        let acceptance = rows.len() as f64 / drawn as f64;
+        rows.truncate(count);
+        Ok(Samples { theta: rows.concat(), acceptance })
+    }
+
+    /// The candidates of some blocks that lie inside the region.
+    fn swarm(&self, first: usize, blocks: usize, threads: usize) -> Result<Vec<Candidate>> {
+        let found = parallel::map(blocks, threads, |i| self.candidates((first + i) as u64));
+        let mut all = Vec::new();
+        for block in found {
+            all.extend(block?);
+        }
+        Ok(all)
+    }
+
+    fn candidates(&self, block: u64) -> Result<Vec<Candidate>> {
+        let (from, index) = (self.streams, STAGE_STREAMS * (self.stage + 1) + block);
+        let mut rng = from.streams.stream(from.purpose, from.round, index);
+        let mut z = Vec::with_capacity(BLOCK * self.mixture.dim);
+        for _ in 0..BLOCK {
+            z.extend(self.mixture.sample(&mut rng).into_iter().map(|z| z as f32));
+        }
+        let mut inside = self.posterior.at(&z)?;
+        inside.retain(|point| point.log_q >= self.threshold);
+        Ok(inside
+            .into_iter()
+            .map(|point| {
+                let (log_mixture, chance) = (self.mixture.log_density(&point.z), rng.random());
+                Candidate { point, log_mixture, chance }
+            })
+            .collect())
+    }
+}
+
+fn draws_of_q(
+    posterior: &Posterior,
+    draws: usize,
+    streams: SampleStreams,
+    threads: usize,
+) -> Result<Vec<Point>> {
+    let blocks = parallel::map(draws.div_ceil(BLOCK), threads, |i| {
+        let mut rng = streams.streams.stream(streams.purpose, streams.round, i as u64);
+        let mut normal = || -> f32 { StandardNormal.sample(&mut rng) };
+        let base: Vec<f32> = (0..BLOCK * posterior.dim()).map(|_| normal()).collect();
+        posterior.drawn(&base)
+    });
+    let mut points = Vec::with_capacity(draws);
+    for block in blocks {
+        points.extend(block?);
+    }
+    Ok(points)
+}
+
+impl Mixture {
+    /// Kernels around points of these weights, as wide as Silverman's rule has it.
+    fn new<'a>(
+        points: impl Iterator<Item = &'a Point>,
+        log_weights: &[f64],
+        dim: usize,
+    ) -> Result<Self> {
+        let centres: Vec<f64> = points.flat_map(|p| p.z.iter().map(|&z| f64::from(z))).collect();
+        let weights = normalised(log_weights);
+        let d = dim as f64;
+        let width = (4.0 / (d + 2.0) / effective(log_weights).max(1.0)).powf(1.0 / (d + 4.0));
+        let mut covariance = Cholesky::weighted_covariance(&centres, &weights, dim);
+        covariance.iter_mut().for_each(|c| *c *= width * width);
+        (0..dim).for_each(|i| covariance[i * (dim + 1)] += 1e-12);
+        let Some(kernel) = Cholesky::new(&covariance, dim) else {
+            return Err(Error::Leakage { drawn: STAGE, accepted: log_weights.len() });
+        };
+        let mut white_centres = centres.clone();
+        white_centres.chunks_exact_mut(dim).for_each(|centre| kernel.solve_lower(centre));
+        let mut sum = 0.0;
+        let running = weights.iter().map(|w| {
+            sum += w;
+            sum
+        });
+        let cumulative = running.collect();
+        Ok(Self { dim, cumulative, weights, centres, kernel, white_centres })
+    }
+
+    fn sample(&self, rng: &mut impl rand::Rng) -> Vec<f64> {
+        let (place, last) = (rng.random::<f64>(), self.cumulative.len() - 1);
+        let i = self.cumulative.partition_point(|&sum| sum < place).min(last);
+        let mut z: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(rng)).collect();
+        let squares = (0..TAIL).map(|_| f64::powi(StandardNormal.sample(rng), 2)).sum::<f64>();
+        let stretch = (TAIL as f64 / squares).sqrt();
+        z.iter_mut().for_each(|z| *z *= stretch);
+        self.kernel.multiply(&mut z);
+        z.iter_mut().zip(&self.centres[i * self.dim..]).for_each(|(z, centre)| *z += centre);
+        z
+    }
+
+    /// Up to a constant.
+    fn log_density(&self, z: &[f32]) -> f64 {
+        let mut white: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
+        self.kernel.solve_lower(&mut white);
+        let kernels = self.white_centres.chunks_exact(self.dim).zip(&self.weights);
+        let power = -0.5 * (TAIL + self.dim) as f64;
+        let density = kernels.map(|(centre, weight)| {
+            let squares = white.iter().zip(centre).map(|(a, b)| (a - b) * (a - b));
+            weight * (1.0 + squares.sum::<f64>() / TAIL as f64).powf(power)
+        });
+        density.sum::<f64>().ln()
+    }
+}
+
+/// Weights that sum to 1.
+fn normalised(log_weights: &[f64]) -> Vec<f64> {
+    let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = log_weights.iter().map(|l| (l - top).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|w| w / total).collect()
+}
+
+/// How many equal weights these are worth: 1 / Σ w².
+fn effective(log_weights: &[f64]) -> f64 {
+    1.0 / normalised(log_weights).iter().map(|w| w * w).sum::<f64>()
+}
+
+/// The logarithm of the smallest of the weights, b, for which Σ min(w, b) is at least 1 − [`CUT`] of Σ w. A few candidates
+/// where the mixture is thin may weigh a hundred times as much as the rest: cutting them down costs the proposal next to
+/// nothing.
+fn log_bound(mut log_weights: Vec<f64>) -> f64 {
+    log_weights.sort_unstable_by(f64::total_cmp);
+    let Some(&largest) = log_weights.last() else { return 0.0 };
+    let weights: Vec<f64> = log_weights.iter().map(|l| (l - largest).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let mut below = 0.0;
+    for (i, w) in weights.iter().enumerate() {
+        if below + w * (weights.len() - i) as f64 >= (1.0 - CUT) * total {
+            return largest + w.ln();
+        }
+        below += w;
+    }
+    largest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinates::{Coordinates, Space};
+    use crate::flow::{FlowConfig, SplineFlow};
+    use crate::prior::Prior;
+    use crate::rng::{Purpose, Streams};
+    use crate::rows::Rows;
+
+    const SHARE: f64 = 0.01;
+
+    fn streams() -> SampleStreams {
+        SampleStreams::new(Streams::new(3), Purpose::Parameters, 2)
+    }
+
+    /// A flow whose splines act on \[−bound, bound\], of random weights that are `strength` times as large as usual.
+    fn posterior(bound: f64, strength: f32) -> Posterior {
+        let prior = Prior::uniform(["a", "b"], [-8.0; 2], [8.0; 2]).unwrap();
+        let flow = SplineFlow::new(FlowConfig { layers: 2, bound, ..FlowConfig::new(2, 1) });
+        let flow = flow.unwrap();
+        let mut rng = Streams::new(1).stream(Purpose::Weights, 0, 0);
+        let params: Vec<f32> = flow.initial_params(&mut rng);
+        let params = params.iter().map(|w| w * strength).collect();
+        let coordinates = Coordinates::plain(Space::Bounded, 2, 1);
+        Posterior { prior, coordinates, flow, params, observation: vec![0.3] }
+    }
+
+    /// Where q is a standard normal law of the plane, 1 % of it is outside the disc of radius² −2 log 0.01, on which the
+    /// prior is uniform: radius² is uniform too.
+    #[test]
+    fn the_prior_on_a_disc_is_uniform() {
+        let posterior = posterior(1e-3, 0.0);
+        // All weights 0 leave the linear layers' diagonals at softplus(0) instead of 1: a normal law all the same.
+        let (draws, count) = (100_000, 4000);
+        let region = TruncatedPrior::new(&posterior, SHARE, draws, streams(), 2).unwrap();
+        let found = region.sample(count, 2).unwrap();
+        assert!(found.acceptance > 0.3, "{}", found.acceptance);
+        let row = Rows::new("theta", &found.theta, 2).unwrap();
+        let log_q = posterior.log_density(row, 1).unwrap();
+        // log q = log q(0) − radius²/2. In the very middle the splines act.
+        let top =
+            posterior.log_density(Rows::new("theta", &[0.01, 0.01], 2).unwrap(), 1).unwrap()[0];
+        let radius2: Vec<f64> = log_q.iter().map(|l| 2.0 * (top - l)).collect();
+        let edge = 2.0 * (top - region.log_threshold());
+        // The ε-quantile of n draws: standard error of −2 log ε is 2 / √(n ε) = 0.063, four of them.
+        assert!((edge + 2.0 * SHARE.ln()).abs() < 0.26, "{edge}");
+        assert!(radius2.iter().all(|r| *r <= edge + 1e-3));
+        // Uniform on (0, edge): mean ½ edge, standard error edge / √(12 n), four of them.
+        let mean = radius2.iter().sum::<f64>() / count as f64;
+        let error = edge / (12.0 * count as f64).sqrt();
+        assert!((mean - edge / 2.0).abs() < 4.0 * error + 0.26 / 2.0, "{mean} {edge}");
+        assert_eq!(found, region.sample(count, 1).unwrap(), "any number of threads");
+    }
+
+    /// Draws agree with those that are taken from the prior until they fall into the region.
+    #[test]
+    fn draws_follow_the_prior_in_a_bent_region() {
+        let posterior = posterior(5.0, 2.0);
+        let region = TruncatedPrior::new(&posterior, SHARE, 50_000, streams(), 2).unwrap();
+        let found = region.sample(4000, 2).unwrap().theta;
+        let prior = posterior.prior();
+        let uniform =
+            prior.sample_rows(200_000, &Streams::new(5).simulations(Purpose::Posterior, 0), 2);
+        let log_q = posterior.log_density(Rows::new("theta", &uniform, 2).unwrap(), 2).unwrap();
+        let inside = uniform.chunks_exact(2).zip(&log_q);
+        let inside: Vec<&[f32]> =
+            inside.filter(|(_, l)| **l >= region.log_threshold()).map(|(row, _)| row).collect();
+        assert!(inside.len() > 1000, "{} of the prior's draws", inside.len());
+        for (name, statistic) in [
+            ("a", (|r| r[0].into()) as fn(&[f32]) -> f64),
+            ("b", |r| r[1].into()),
+            ("a²", |r| f64::from(r[0]).powi(2)),
+            ("b²", |r| f64::from(r[1]).powi(2)),
+            ("ab", |r| f64::from(r[0] * r[1])),
+        ] {
+            let moments = |values: Vec<f64>| {
+                let (n, mean) =
+                    (values.len() as f64, values.iter().sum::<f64>() / values.len() as f64);
+                (mean, values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n / n)
+            };
+            let (mean, error2) = moments(found.chunks_exact(2).map(statistic).collect());
+            let (exact, exact_error2) = moments(inside.iter().map(|r| statistic(r)).collect());
+            // Weights are cut by 1 % at most, which moves a mean by less than 1 % of the spread √(n error²).
+            let bias = CUT * (error2 * 4000.0).sqrt() * 3.0;
+            let allowed = 4.0 * (error2 + exact_error2).sqrt() + bias;
+            assert!((mean - exact).abs() < allowed, "{name}: {mean} {exact} ± {allowed}");
+        }
+    }
+
+    #[test]
+    fn the_bound_cuts_off_no_more_than_allowed() {
+        // One weight of 100 among 10,000 of 1: cutting it to 1 takes 99 of 10,100, less than 1 %.
+        let mut weights = vec![0.0; 10_000];
+        weights.push(100.0f64.ln());
+        assert!(log_bound(weights.clone()).abs() < 1e-12);
+        // Ten of them are 9 %: here nothing can be cut by the next smaller weight, and the bound is theirs.
+        weights.extend([100.0f64.ln(); 9]);
+        assert!((log_bound(weights).exp() - 100.0).abs() < 1e-9);
+        assert_eq!(log_bound(Vec::new()), 0.0);
+    }
+}
