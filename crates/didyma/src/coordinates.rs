@@ -33,6 +33,8 @@ pub enum Scale {
     First,
     /// The newest round, which follows the latest proposal.
     Newest,
+    /// All rounds.
+    Pool,
 }
 
 impl Named for Space {
@@ -41,8 +43,12 @@ impl Named for Space {
 }
 
 impl Named for Scale {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("none", Self::None), ("first", Self::First), ("newest", Self::Newest)];
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("first", Self::First),
+        ("newest", Self::Newest),
+        ("pool", Self::Pool),
+    ];
 }
 
 serde_by_name!(Space, Scale);
@@ -53,8 +59,9 @@ serde_by_name!(Space, Scale);
 pub struct CoordinateConfig {
     /// Where θ lives.
     pub space: Space,
-    /// Whether θ is centred and whitened by the first round, which follows the prior.
-    pub whiten: bool,
+    /// What θ is centred and scaled by: the first round, which follows the prior, by whose covariance it is whitened;
+    /// or each parameter by its mean and standard deviation in all rounds.
+    pub theta: Scale,
     /// What x is centred and scaled by.
     pub x: Scale,
     /// Units beyond which features of x grow logarithmically; none for never.
@@ -73,6 +80,17 @@ pub struct Coordinates {
     x: crate::Scaling,
 }
 
+/// Simulations that coordinates are chosen by.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds<'a> {
+    /// θ and x of the first round.
+    pub first: (Rows<'a>, Rows<'a>),
+    /// x of the newest round.
+    pub newest: Rows<'a>,
+    /// θ and x of all rounds.
+    pub pool: (Rows<'a>, Rows<'a>),
+}
+
 /// v ↦ L⁻¹ (v − mean).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Whitening {
@@ -84,6 +102,11 @@ impl CoordinateConfig {
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(bend) = self.bend.filter(|bend| !(bend.is_finite() && *bend >= 0.1)) {
             return Err(Error::setting("coordinates.bend", bend, "at least 0.1, or none"));
+        }
+        if self.theta == Scale::Newest {
+            let why =
+                "none, first or pool: coordinates that follow the newest round drift away with it";
+            return Err(Error::setting("coordinates.theta", "newest", why));
         }
         match self.tolerance >= 0.0 {
             true => Ok(()),
@@ -99,29 +122,30 @@ impl Coordinates {
         Self { space, bend: None, theta, x: crate::Scaling::identity(x_dim) }
     }
 
-    /// Coordinates for these simulations: θ and x of the first round, and x of the newest.
-    pub fn of(
-        config: &CoordinateConfig,
-        prior: &Prior,
-        first: (Rows, Rows),
-        newest: Rows,
-    ) -> Result<Self> {
+    /// Coordinates for simulations of these rounds.
+    pub fn of(config: &CoordinateConfig, prior: &Prior, rounds: &Rounds) -> Result<Self> {
+        let Rounds { first, newest, pool } = *rounds;
         let plain = Self::plain(config.space, first.0.columns(), first.1.columns());
-        let theta = match config.whiten {
-            false => plain.theta.clone(),
-            true => Whitening::of(&plain, prior, first.0)?,
+        let theta = match config.theta {
+            Scale::None => plain.theta.clone(),
+            Scale::Pool => Whitening::of(&plain, prior, pool.0, false)?,
+            Scale::First | Scale::Newest => Whitening::of(&plain, prior, first.0, true)?,
         };
         let x = match config.x {
             Scale::None => plain.x.clone(),
             Scale::First => robust_scaling(first.1, first.1),
             Scale::Newest => robust_scaling(newest, first.1),
+            Scale::Pool => moment_scaling(pool.1),
         };
         Ok(Self { bend: config.bend, theta, x, ..plain })
     }
 
     /// By how much the features of x differ from `other`: units of a centre, or the logarithm of a scale, whichever is
-    /// more.
+    /// more. Coordinates in which θ differs have nothing in common.
     pub fn distance(&self, other: &Self) -> f64 {
+        if self.theta != other.theta {
+            return f64::INFINITY;
+        }
         let (a, b) = (&self.x, &other.x);
         let x = (0..a.mean.len()).map(|i| {
             let shift = (a.mean[i] - b.mean[i]).abs() / b.scale[i];
@@ -200,7 +224,8 @@ impl Coordinates {
 }
 
 impl Whitening {
-    fn of(plain: &Coordinates, prior: &Prior, theta: Rows) -> Result<Self> {
+    /// By all covariances, or by the variances alone.
+    fn of(plain: &Coordinates, prior: &Prior, theta: Rows, covariances: bool) -> Result<Self> {
         let (dim, n) = (theta.columns(), theta.len() as f64);
         let mut rows = vec![0.0; theta.data().len()];
         for (row, z) in theta.iter().zip(rows.chunks_exact_mut(dim)) {
@@ -212,7 +237,7 @@ impl Whitening {
         let mean: Vec<f64> = (0..dim).map(|i| column(i).sum::<f64>() / n).collect();
         let mut covariance = vec![0.0; dim * dim];
         for i in 0..dim {
-            for j in 0..dim {
+            for j in (0..dim).filter(|&j| covariances || i == j) {
                 let products = column(i).zip(column(j)).map(|(a, b)| (a - mean[i]) * (b - mean[j]));
                 covariance[i * dim + j] = products.sum::<f64>() / n;
             }
@@ -242,6 +267,19 @@ fn robust_scaling(rows: Rows, fallback: Rows) -> crate::Scaling {
         let least = 1e-6 * median.abs();
         scaling.scale[i] =
             [spread, other].into_iter().find(|&s| s > least && s > 0.0).unwrap_or(1.0);
+    }
+    scaling
+}
+
+/// Mean and standard deviation; a number that does not vary keeps its unit.
+fn moment_scaling(rows: Rows) -> crate::Scaling {
+    let (mut scaling, n) = (crate::Scaling::identity(rows.columns()), rows.len() as f64);
+    for i in 0..rows.columns() {
+        let column = || rows.iter().map(|row| f64::from(row[i]));
+        let mean = column().sum::<f64>() / n;
+        let sd = (column().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+        scaling.mean[i] = mean;
+        scaling.scale[i] = if sd > 1e-6 * mean.abs() && sd > 0.0 { sd } else { 1.0 };
     }
     scaling
 }
@@ -277,10 +315,11 @@ mod tests {
         let newest: Vec<f32> =
             theta.iter().enumerate().map(|(i, t)| t / 10.0 + (1 + i % 2) as f32).collect();
         let rows = |data| Rows::new("theta", data, 2).unwrap();
-        let config =
-            CoordinateConfig { space, whiten: true, x: Scale::Newest, bend, tolerance: 0.0 };
+        let (theta_by, x) = (Scale::First, Scale::Newest);
+        let config = CoordinateConfig { space, theta: theta_by, x, bend, tolerance: 0.0 };
         let (first, newest) = (rows(&theta), rows(&newest));
-        Coordinates::of(&config, &prior, (first, first), newest).unwrap()
+        let rounds = Rounds { first: (first, first), newest, pool: (first, newest) };
+        Coordinates::of(&config, &prior, &rounds).unwrap()
     }
 
     /// θ → z → θ is the identity, and the Jacobian is that of finite differences, near the centre and far away.
@@ -322,6 +361,42 @@ mod tests {
         assert!(map.distance(&map) == 0.0);
         assert!(map.distance(&coordinates(Space::Unbounded, None)) == 0.0);
         assert!(map.distance(&Coordinates::plain(Space::Unbounded, 2, 2)) > 1.0);
+    }
+
+    /// By all rounds, every column has mean 0 and variance 1.
+    #[test]
+    fn all_rounds_have_unit_scale() {
+        let (prior, streams) = (prior(), Streams::new(2).simulations(Purpose::Parameters, 0));
+        let theta = prior.sample_rows(300, &streams, 1);
+        let rows = Rows::new("theta", &theta, 2).unwrap();
+        let config = CoordinateConfig {
+            space: Space::Bounded,
+            theta: Scale::Pool,
+            x: Scale::Pool,
+            bend: None,
+            tolerance: 0.0,
+        };
+        let first = Rows::new("theta", &theta[..20], 2).unwrap();
+        let rounds = Rounds { first: (first, first), newest: first, pool: (rows, rows) };
+        let map = Coordinates::of(&config, &prior, &rounds).unwrap();
+        let mut sums = [[0.0; 2]; 4];
+        for row in rows.iter() {
+            let mut z = [0.0; 2];
+            map.to_z(&prior, &[row[0].into(), row[1].into()], &mut z);
+            let x: Vec<f64> = map.features(row.iter().map(|&v| v.into())).map(f64::from).collect();
+            for i in 0..2 {
+                for (sum, v) in sums.iter_mut().zip([z[i], z[i] * z[i], x[i], x[i] * x[i]]) {
+                    sum[i] += v / 300.0;
+                }
+            }
+        }
+        let [z, z2, x, x2] = sums;
+        // A millionth is added to variances; features are f32.
+        assert!(z.iter().chain(&x).all(|mean| mean.abs() < 1e-5), "{sums:?}");
+        assert!(z2.iter().chain(&x2).all(|square| (square - 1.0).abs() < 1e-5), "{sums:?}");
+        let other = Rounds { pool: (first, first), ..rounds };
+        let other = Coordinates::of(&config, &prior, &other).unwrap();
+        assert_eq!(map.distance(&other), f64::INFINITY);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Records {
     rows: BTreeMap<(u32, u32), SimulatedRow>,
 }
 
-/// The successful simulations of a round.
+/// The successful simulations of a round, or of all.
 pub(crate) struct OfRound {
     theta: Vec<f32>,
     x: Vec<f32>,
@@ -108,6 +108,17 @@ impl Records {
         }
         let places = before..before + succeeded as u32;
         Ok(OfRound { theta, x, dims: (self.theta_dim, self.x_dim), places })
+    }
+
+    /// The successful simulations of all rounds.
+    pub fn pool(&self) -> OfRound {
+        let (mut theta, mut x) = (Vec::new(), Vec::new());
+        for (_, row_theta, row_x) in self.successes() {
+            theta.extend_from_slice(row_theta);
+            x.extend_from_slice(row_x);
+        }
+        let places = 0..(theta.len() / self.theta_dim) as u32;
+        OfRound { theta, x, dims: (self.theta_dim, self.x_dim), places }
     }
 
     /// θ of the failed simulations.

@@ -57,6 +57,8 @@ pub struct Truncation {
 pub struct TrainConfig {
     /// Outer samples of a step.
     pub batch: usize,
+    /// Passes over the rows in an epoch, between two validations.
+    pub sweeps: u32,
     /// Learning rate, at the start of a round.
     pub rate: f64,
     /// How it goes on.
@@ -191,6 +193,7 @@ impl Config {
         }
         whole("samples", self.samples as u64, 10_000_000)?;
         whole("train.batch", train.batch as u64, 1_000_000)?;
+        whole("train.sweeps", train.sweeps.into(), 10_000)?;
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
         whole("train.patience", train.patience.into(), 1_000_000)?;
         train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
@@ -208,6 +211,11 @@ impl Config {
             let why = "warm or fresh where summaries are scaled by the newest round (coordinates.x=newest): an optimiser \
                        that is carried over would meet another scale";
             return Err(Error::setting("train.start", "carried", why));
+        }
+        if train.start != Start::Fresh && self.coordinates.theta == Scale::Pool {
+            let why = "fresh where parameters are scaled by all rounds (coordinates.theta=pool): weights of the round before \
+                       mean something in its coordinates only";
+            return Err(Error::setting("train.start", train.start.name(), why));
         }
         if !(self.width >= 0.1 && self.width <= 10.0) {
             return Err(Error::setting("width", self.width, "between 0.1 and 10"));

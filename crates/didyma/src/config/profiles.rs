@@ -31,13 +31,14 @@ impl Config {
             flow: Architecture { layers: 8, blocks: 2, units: 50, bins: 10, bound: 20.0 },
             coordinates: CoordinateConfig {
                 space: Space::Bounded,
-                whiten: false,
+                theta: Scale::None,
                 x: Scale::None,
                 bend: None,
                 tolerance: 0.0,
             },
             train: TrainConfig {
                 batch: 100,
+                sweeps: 1,
                 rate: 1e-4,
                 schedule: Schedule::Constant,
                 steps: None,
@@ -67,7 +68,7 @@ impl Config {
             flow: Architecture { layers: 6, blocks: 2, units: 32, bins: 10, bound: 5.0 },
             coordinates: CoordinateConfig {
                 space: Space::Unbounded,
-                whiten: true,
+                theta: Scale::First,
                 x: Scale::Newest,
                 bend: Some(3.0),
                 tolerance: 0.5,

@@ -12,7 +12,7 @@ mod split;
 pub use problem::{Inference, Judge, Model, Progress, RoundReport, Scores, SimulatedRow, Training};
 
 use crate::config::{Config, Proposal, Scoring, Start, Truncation};
-use crate::coordinates::Coordinates;
+use crate::coordinates::{Coordinates, Rounds};
 use crate::error::{Error, Result};
 use crate::flow::SplineFlow;
 use crate::observe::{Event, Observer};
@@ -196,7 +196,9 @@ impl<'a> Run<'a> {
     fn start_training(&self, round: u32, before: Option<Training>) -> Result<Training> {
         let (prior, config) = (self.model.prior, &self.config.coordinates);
         let (first, newest) = (self.records.of_round(1)?, self.records.of_round(round)?);
-        let found = Coordinates::of(config, prior, first.rows()?, newest.rows()?.1)?;
+        let pool = self.records.pool();
+        let rounds = Rounds { first: first.rows()?, newest: newest.rows()?.1, pool: pool.rows()? };
+        let found = Coordinates::of(config, prior, &rounds)?;
         let kept = before.as_ref().map(|training| &training.coordinates);
         let kept = kept.filter(|old| found.distance(old) <= config.tolerance);
         let recentred = kept.is_none();

@@ -4,7 +4,7 @@ use super::engine::{Engine, EngineState};
 use crate::config::{Inner, Schedule, TrainConfig, Validation};
 use crate::error::{Error, Result};
 use crate::estimator::{Coupling, Estimator, Method, Named, Plan, Pool, Settings, serde_by_name};
-use crate::rng::{Purpose, Streams};
+use crate::rng::{Purpose, Stream, Streams};
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -167,13 +167,14 @@ impl<'a> Fit<'a> {
 
     /// Epochs of this round, at most.
     pub fn epochs(&self) -> u32 {
-        let of_steps = self.config.steps.map(|steps| steps.div_ceil(self.batches()));
+        let of_steps = self.config.steps.map(|steps| steps.div_ceil(self.steps_of_an_epoch()));
         let most = u64::from(self.config.epochs);
         of_steps.map_or(most, |epochs| epochs.min(most)) as u32
     }
 
-    fn batches(&self) -> u64 {
-        self.rows.training.len().div_ceil(self.config.batch) as u64
+    fn steps_of_an_epoch(&self) -> u64 {
+        let batches = self.rows.training.len().div_ceil(self.config.batch) as u64;
+        batches * u64::from(self.config.sweeps)
     }
 
     /// Trains from `state` on until there is a reason to stop, or `notice`, told of every epoch, breaks.
@@ -216,13 +217,27 @@ impl<'a> Fit<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// One pass over the training rows in random order.
+    /// Passes over the training rows, each in a random order of its own.
     fn epoch(&mut self, engine: &mut dyn Engine, state: &mut FitState) -> Result<()> {
         let address = |purpose| self.streams.stream(purpose, self.round.into(), state.epoch.into());
         let (mut shuffle, mut rng) = (address(Purpose::Shuffle), address(Purpose::Plan));
         self.order.copy_from_slice(&self.rows.training);
-        self.order.shuffle(&mut shuffle);
-        let total = u64::from(self.epochs()) * self.batches();
+        for _ in 0..self.config.sweeps {
+            self.order.shuffle(&mut shuffle);
+            self.sweep(engine, state, &mut rng)?;
+        }
+        state.train_loss = Some(engine.take_loss());
+        Ok(())
+    }
+
+    /// One pass in the present order.
+    fn sweep(
+        &mut self,
+        engine: &mut dyn Engine,
+        state: &mut FitState,
+        rng: &mut Stream,
+    ) -> Result<()> {
+        let total = u64::from(self.epochs()) * self.steps_of_an_epoch();
         let mut from_batch = Pool::new([0], self.estimator.settings().replacement)?;
         for batch in self.order.chunks(self.config.batch) {
             let pool = match self.config.inner {
@@ -234,12 +249,11 @@ impl<'a> Fit<'a> {
                     &mut from_batch
                 }
             };
-            self.estimator.plan(batch, pool, &mut rng, &mut self.plan)?;
+            self.estimator.plan(batch, pool, rng, &mut self.plan)?;
             engine.step(&self.plan, rate(self.config, state.steps, total))?;
             state.steps += 1;
             state.pairs += self.plan.pairs() as u64;
         }
-        state.train_loss = Some(engine.take_loss());
         Ok(())
     }
 
