@@ -1,12 +1,18 @@
 //! What can be measured about an estimator: its levels and their rates, its variance and its cost.
 
 mod batches;
+mod complexity;
+mod convergence;
 mod levels;
 mod moments;
 mod regression;
 mod trained;
 
 pub use batches::{BatchMoments, measure_batches};
+pub use complexity::{ComplexityReport, ComplexityStudy, CostPoint, Scheme, SchemeCost, Sizes};
+pub use convergence::{
+    ConvergenceReport, ConvergenceStudy, Curve, Descent, GapPoint, MethodConvergence, Verdict,
+};
 pub use levels::{BaseTerm, LevelMoments, LevelReport, LevelStudy};
 pub use moments::Estimate;
 pub use regression::Slope;

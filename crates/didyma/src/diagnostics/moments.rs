@@ -1,7 +1,9 @@
 //! Mean, variance and kurtosis of a stream of numbers.
 
+use serde::Serialize;
+
 /// A mean and its standard error.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,

@@ -40,9 +40,51 @@ pub(super) fn log2_slope(points: &[(u32, f64, f64)]) -> Slope {
     Slope { value, error, intercept: log - value * level }
 }
 
+/// A straight line y = intercept + slope · x through points of known precision.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub slope: f64,
+    pub slope_error: f64,
+    pub intercept: f64,
+    pub intercept_error: f64,
+    /// Σ (residual / standard error)², to be compared with the number of points less 2.
+    pub chi_squared: f64,
+}
+
+/// The line through (x, y, variance of y) of least Σ residual² / variance. Its standard errors are those
+/// that follow from the variances; x has none.
+pub(super) fn line(points: &[(f64, f64, f64)]) -> Line {
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        points.iter().map(|&(x, y, variance)| of(x, y) / variance).sum()
+    };
+    let total = sum(&|_, _| 1.0);
+    let (x_mean, y_mean) = (sum(&|x, _| x) / total, sum(&|_, y| y) / total);
+    let spread = sum(&|x, _| (x - x_mean).powi(2));
+    let slope = sum(&|x, y| (x - x_mean) * (y - y_mean)) / spread;
+    Line {
+        slope,
+        slope_error: spread.recip().sqrt(),
+        intercept: y_mean - slope * x_mean,
+        intercept_error: (total.recip() + x_mean * x_mean / spread).sqrt(),
+        chi_squared: sum(&|x, y| (y - y_mean - slope * (x - x_mean)).powi(2)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_has_the_errors_of_least_squares() {
+        // Three points of variance 1/4 at −1, 0, 1: slope 0.5 with 1/√8, intercept 1 with 1/√12, and
+        // residuals ±(1/6, −1/3, 1/6).
+        let found = line(&[(-1.0, 0.5, 0.25), (0.0, 1.0, 0.25), (1.0, 1.5, 0.25)]);
+        assert!((found.slope - 0.5).abs() < 1e-15 && (found.intercept - 1.0).abs() < 1e-15);
+        assert!((found.slope_error - 8f64.sqrt().recip()).abs() < 1e-15);
+        assert!((found.intercept_error - 12f64.sqrt().recip()).abs() < 1e-15);
+        let bent = line(&[(-1.0, 0.5, 0.25), (0.0, 0.5, 0.25), (1.0, 1.5, 0.25)]);
+        assert!((bent.chi_squared - 4.0 / 6.0).abs() < 1e-14);
+    }
 
     #[test]
     fn a_power_law_has_its_slope_and_an_error_that_shrinks_with_precision() {

@@ -70,6 +70,7 @@ mod reduce;
 mod settings;
 
 pub(crate) use choices::serde_by_name;
+pub(crate) use reduce::reduce_loss;
 pub(crate) use settings::LARGEST_BLOCK;
 
 pub use choices::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Tails, Target};
