@@ -4,6 +4,7 @@ mod adam;
 mod cpu;
 mod engine;
 mod fit;
+mod optimiser;
 mod shared;
 mod team;
 mod tiles;
