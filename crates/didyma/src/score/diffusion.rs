@@ -9,6 +9,8 @@
 const BETA_0: f64 = 0.01;
 const BETA_1: f64 = 10.0;
 
+/// The earliest time that the network is trained at: nearer to 0 the target ε / std is nearly all noise.
+pub(crate) const TRAINED_FROM: f64 = 1e-4;
 /// Where samples are taken to be data: noise of standard deviation 3·10⁻⁴ is left.
 pub(super) const END: f64 = 1e-5;
 

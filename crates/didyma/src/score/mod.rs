@@ -23,6 +23,7 @@ mod tests;
 
 pub use config::{Output, ScoreConfig};
 pub use diffusion::Moment;
+pub(crate) use diffusion::TRAINED_FROM;
 pub use tape::Tape;
 
 use crate::error::{Error, Result};

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod density;
+mod engine;
 mod network;
 
 use didyma::score::{Output, ScoreConfig, ScoreModel};
