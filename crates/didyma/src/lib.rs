@@ -73,6 +73,7 @@ pub mod rng;
 pub mod rounds;
 pub mod rows;
 pub mod run;
+pub mod score;
 pub mod simulator;
 pub mod table;
 pub mod tasks;

@@ -37,6 +37,8 @@ pub enum Purpose {
     Diagnostic = 8,
     /// Folds, classifiers and directions of a metric.
     Metric = 9,
+    /// Times and noise of a score network's loss.
+    Noise = 10,
 }
 
 /// All random streams of a run.

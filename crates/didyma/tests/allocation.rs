@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use didyma::estimator::{Method, Plan, Settings};
-use didyma::rng::Streams;
-use didyma::train::Engine;
+use didyma::rng::{Purpose, Streams};
+use didyma::score::{Output, ScoreConfig, ScoreModel};
+use didyma::train::{AdamConfig, Engine, Noise, ScoreEngine};
 use didyma::workload::{self, POOL, SHAPES, Steps};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Counting;
@@ -34,9 +36,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Two tests at a time would count each other's allocations.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// After plans as large have been seen, neither planning nor a step allocates, on any thread.
 #[test]
 fn a_step_allocates_nothing() {
+    let _alone = ONE_AT_A_TIME.lock();
     let streams = Streams::new(1);
     for threads in [1, 3] {
         let mut engine = SHAPES[0].engine(&streams, threads).unwrap();
@@ -59,5 +65,39 @@ fn a_step_allocates_nothing() {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         run(&mut engine, &plans);
         assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0, "with {threads} threads");
+    }
+}
+
+/// The same of a score network.
+#[test]
+fn a_step_of_a_score_network_allocates_nothing() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let streams = Streams::new(1);
+    let data = SHAPES[0].data(&streams).unwrap();
+    let (theta_dim, x_dim) = (data.theta().columns(), data.x().columns());
+    let plans = [300, 100, 64, 7].map(|rows| {
+        let mut plan = Plan::default();
+        (0..rows).for_each(|row| plan.push_own(row, 1.0 / f64::from(rows)));
+        plan
+    });
+    for (output, threads) in [(Output::Energy, 1), (Output::Energy, 3), (Output::Direct, 3)] {
+        let config = ScoreConfig { units: 20, output, ..ScoreConfig::new(theta_dim, x_dim) };
+        let model = ScoreModel::new(config).unwrap();
+        let params = model.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
+        let noise = Noise { streams, round: 1, repeats: 2, fixed: false };
+        let adam = AdamConfig::default();
+        let mut engine = ScoreEngine::new(model, params, &data, adam, noise, threads).unwrap();
+        let mut run = || {
+            for plan in &plans {
+                engine.step(plan, 1e-4).unwrap();
+                engine.evaluate(plan).unwrap();
+            }
+            engine.take_loss()
+        };
+        run();
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        run();
+        let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        assert_eq!(made, 0, "{output:?} with {threads} threads");
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// One affine map: a matrix and a bias.
 #[derive(Clone, Debug)]
-pub(super) struct Dense {
+pub(crate) struct Dense {
     pub weight: usize,
     pub bias: usize,
     pub inputs: usize,
@@ -110,15 +110,17 @@ pub(super) struct Layout {
 
 impl Layout {
     pub fn new(config: &FlowConfig) -> Self {
-        let mut builder = Builder { tensors: Vec::new(), len: 0 };
+        let mut builder = Builder::default();
         let layers = (0..config.layers).map(|l| builder.layer(config, l)).collect();
         Self { layers, tensors: builder.tensors, len: builder.len }
     }
 }
 
-struct Builder {
-    tensors: Vec<Tensor>,
-    len: usize,
+/// Hands out the places of the flat vector, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    pub tensors: Vec<Tensor>,
+    pub len: usize,
 }
 
 impl Builder {
@@ -129,7 +131,7 @@ impl Builder {
         start
     }
 
-    fn dense(&mut self, name: &str, inputs: usize, outputs: usize) -> Dense {
+    pub fn dense(&mut self, name: &str, inputs: usize, outputs: usize) -> Dense {
         let weight = self.take(format!("{name}.weight"), &[outputs, inputs]);
         let bias = self.take(format!("{name}.bias"), &[outputs]);
         Dense { weight, bias, inputs, outputs }

@@ -26,6 +26,7 @@ mod rows;
 mod tape;
 
 pub use config::{FlowConfig, Scaling};
+pub(crate) use layout::{Builder, Dense};
 pub use layout::{Gradient, Tensor};
 pub use tape::Tape;
 
@@ -110,12 +111,12 @@ impl SplineFlow {
     /// second layer of each residual block, and the identity for the linear layers.
     pub fn initial_params<F: Real>(&self, rng: &mut impl rand::Rng) -> Vec<F> {
         let mut params = vec![F::zero(); self.layout.len];
-        let mut fill = |dense: &layout::Dense, bound: f64| {
+        let mut fill = |dense: &Dense, bound: f64| {
             for p in &mut params[dense.weight..dense.bias + dense.outputs] {
                 *p = F::of(bound * (2.0 * rng.random::<f64>() - 1.0));
             }
         };
-        let default = |dense: &layout::Dense| 1.0 / (dense.inputs as f64).sqrt();
+        let default = |dense: &Dense| 1.0 / (dense.inputs as f64).sqrt();
         for layer in &self.layout.layers {
             fill(&layer.initial, default(&layer.initial));
             for block in &layer.blocks {

@@ -134,6 +134,21 @@ pub struct GateGradientJob<'a, F> {
     pub d_gate: &'a mut [F],
 }
 
+/// The activation φ(a) = a σ(a) of a panel, and its derivatives where they are asked for.
+#[derive(Debug)]
+pub struct SiluJob<'a, F> {
+    /// Rows in use.
+    pub rows: usize,
+    /// a; its length says how many features there are.
+    pub input: &'a [F],
+    /// Receives φ.
+    pub value: &'a mut [F],
+    /// Receives φ′ = σ (1 + a (1 − σ)).
+    pub slope: Option<&'a mut [F]>,
+    /// Receives φ″ = σ (1 − σ) (2 + a (1 − 2σ)).
+    pub curvature: Option<&'a mut [F]>,
+}
+
 /// The shape of a spline, the same for every layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplineShape {
@@ -250,6 +265,18 @@ pub fn check_panel<F>(panel: &[F], features: usize, rows: usize) {
 pub(super) fn check_size<F>(data: &[F], count: usize, size: usize) {
     let fits = count.checked_mul(size).is_some_and(|needed| needed <= data.len());
     assert!(fits, "the buffer is large enough");
+}
+
+impl<F> SiluJob<'_, F> {
+    /// Panics unless every panel has room for the features of the input.
+    pub(super) fn check(&self) {
+        let features = self.input.len() / PANEL;
+        check_panel(self.input, features, self.rows);
+        check_panel(self.value, features, self.rows);
+        for panel in [&self.slope, &self.curvature].into_iter().flatten() {
+            check_panel(panel, features, self.rows);
+        }
+    }
 }
 
 impl SplineShape {

@@ -62,6 +62,8 @@ pub struct Kernels<F: 'static> {
     pub gate_gradient: fn(GateGradientJob<'_, F>),
     /// Logistic function in place, on the first rows of every feature.
     pub sigmoid: fn(&mut [F], usize),
+    /// a σ(a) and its derivatives.
+    pub silu: fn(SiluJob<'_, F>),
     /// Monotone rational-quadratic spline and its log-derivative.
     pub spline: fn(SplineJob<'_, F>),
     /// The inverse of `spline`.

@@ -2,7 +2,8 @@
 
 use super::adam::AdamConfig;
 use super::engine::{Engine, EngineState};
-use super::shared::{Data, Job, Shared, Stage, lock, read, write};
+use super::optimiser::{Ledger, check_threads, read, write};
+use super::shared::{Data, Job, Shared, Stage};
 use super::team::Team;
 use super::tiles::TILE;
 use crate::dataset::Dataset;
@@ -37,9 +38,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub struct CpuEngine {
     team: Team<Shared>,
-    config: AdamConfig,
-    steps: u64,
-    losses: (f64, u64),
+    ledger: Ledger,
 }
 
 impl CpuEngine {
@@ -51,18 +50,16 @@ impl CpuEngine {
         config: AdamConfig,
         threads: usize,
     ) -> Result<Self> {
-        config.check()?;
+        let ledger = Ledger::new(config)?;
         flow.check_params(&params)?;
         check_data(&flow, data)?;
-        if !(1..=1024).contains(&threads) {
-            return Err(Error::setting("threads", threads, "between 1 and 1024"));
-        }
+        check_threads(threads)?;
         let shared = Shared::new(flow, params, data, threads);
         let team = Team::new(threads, shared, |shared, member, stage| {
             shared.work(member, Stage::ALL[stage]);
         })
         .map_err(|source| Error::Threads { threads, source })?;
-        Ok(Self { team, config, steps: 0, losses: (0.0, 0) })
+        Ok(Self { team, ledger })
     }
 
     /// Copies the plan, cuts it, and does what split groups need beforehand. Returns their loss.
@@ -98,30 +95,15 @@ impl CpuEngine {
 
     fn chunk_losses(&self) -> f64 {
         let shared = self.team.state();
-        let chunks = read(&shared.job).tiles.chunks.len();
-        shared.sums[..chunks].iter().map(|sum| read(sum).loss).sum()
-    }
-
-    fn finite(&self, what: &'static str, value: f64) -> Result<f64> {
-        match value.is_finite() {
-            true => Ok(value),
-            false => Err(Error::Diverged { what, value, step: self.steps + 1 }),
-        }
+        shared.optimiser.loss(read(&shared.job).tiles.chunks.len())
     }
 
     fn update(&mut self, learning_rate: f64) -> Result<()> {
         self.run(Stage::Sum);
-        let shared = self.team.state();
-        let norm = shared.blocks.iter().map(|b| lock(b).norm_squared).sum::<f64>().sqrt();
-        self.finite("gradient norm", norm)?;
-        self.steps += 1;
-        write(&shared.job).adam = Some(self.config.numbers(self.steps, learning_rate, norm));
+        let optimiser = &self.team.state().optimiser;
+        optimiser.begin_step(self.ledger.next_step(learning_rate, optimiser.norm())?);
         self.run(Stage::Update);
-        let mut params = write(&shared.params);
-        for block in &shared.blocks {
-            let block = lock(block);
-            params[block.start..][..block.weights.len()].copy_from_slice(&block.weights);
-        }
+        optimiser.publish();
         Ok(())
     }
 }
@@ -140,45 +122,32 @@ impl Engine for CpuEngine {
     }
 
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
-        // Adam moves a weight by about the rate: above 1 it can only destroy them.
-        if !(0.0..=1.0).contains(&learning_rate) {
-            return Err(Error::setting("learning_rate", learning_rate, "between 0 and 1"));
-        }
+        Ledger::check_rate(learning_rate)?;
         let split = self.prepare(plan)?;
         self.run(Stage::Gradient);
-        let loss = self.finite("loss", split + self.chunk_losses())?;
+        let loss = self.ledger.finite("loss", split + self.chunk_losses())?;
         self.update(learning_rate)?;
-        self.losses = (self.losses.0 + loss, self.losses.1 + 1);
+        self.ledger.add_loss(loss);
         Ok(())
     }
 
     fn take_loss(&mut self) -> f64 {
-        let (sum, steps) = std::mem::take(&mut self.losses);
-        sum / steps as f64
+        self.ledger.take_loss()
     }
 
     fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
         let split = self.prepare(plan)?;
         self.run(Stage::Loss);
-        self.finite("loss", split + self.chunk_losses())
+        self.ledger.finite("loss", split + self.chunk_losses())
     }
 
     fn read_params(&self, to: &mut [f32]) {
-        let params = read(&self.team.state().params);
-        assert_eq!(to.len(), params.len(), "room for every parameter");
-        to.copy_from_slice(&params);
+        self.team.state().optimiser.read_params(to);
     }
 
     fn read_state(&self, to: &mut EngineState) {
-        let EngineState { params, m, v, steps } = to;
-        [&mut *params, &mut *m, &mut *v].into_iter().for_each(Vec::clear);
-        for block in &self.team.state().blocks {
-            let block = lock(block);
-            params.extend_from_slice(&block.weights);
-            m.extend_from_slice(&block.m);
-            v.extend_from_slice(&block.v);
-        }
-        *steps = self.steps;
+        self.team.state().optimiser.read_state(to);
+        to.steps = self.ledger.steps;
     }
 
     fn restore(&mut self, state: &EngineState) -> Result<()> {
@@ -186,16 +155,8 @@ impl Engine for CpuEngine {
         for numbers in [&state.params, &state.m, &state.v] {
             shared.flow.check_params(numbers)?;
         }
-        write(&shared.params).copy_from_slice(&state.params);
-        for block in &shared.blocks {
-            let mut block = lock(block);
-            let range = block.start..block.start + block.weights.len();
-            block.weights.copy_from_slice(&state.params[range.clone()]);
-            block.m.copy_from_slice(&state.m[range.clone()]);
-            block.v.copy_from_slice(&state.v[range]);
-        }
-        self.steps = state.steps;
-        self.losses = (0.0, 0);
+        shared.optimiser.restore(state);
+        self.ledger.restart(state.steps);
         Ok(())
     }
 }

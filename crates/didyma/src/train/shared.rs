@@ -1,25 +1,21 @@
 //! What the threads of the CPU engine share, and their work in each stage of a step.
 
-use super::tiles::{CHUNKS, TILE, Tile, Tiles};
+use super::optimiser::{Optimiser, lock, read, write};
+use super::tiles::{TILE, Tile, Tiles};
 use crate::dataset::Dataset;
 use crate::estimator::{Plan, reduce};
 use crate::flow::{Gradient, SplineFlow, Tape};
-use crate::kernel::{AdamJob, AdamStep, Real};
+use crate::kernel::Real;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-/// Parameters that are summed and updated as one piece of work.
-const BLOCK: usize = 1024;
+use std::sync::{Mutex, RwLock};
 
 /// What all threads see. Locks are held for whole stages and never contended.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub flow: SplineFlow,
-    pub params: RwLock<Vec<f32>>,
+    pub optimiser: Optimiser,
     pub job: RwLock<Job>,
     members: Vec<Mutex<Member>>,
-    pub sums: Vec<RwLock<ChunkSum>>,
-    pub blocks: Vec<Mutex<Block>>,
     pub next: AtomicUsize,
 }
 
@@ -55,7 +51,6 @@ pub(super) struct Job {
     pub parts: Vec<Mutex<Vec<f64>>>,
     /// Scratch for reducing a split group: log g and the weights of all its atoms.
     whole: (Vec<f64>, Vec<f64>),
-    pub adam: Option<AdamStep>,
 }
 
 /// What one thread works with.
@@ -65,25 +60,6 @@ struct Member {
     log_g: Vec<f64>,
     d_log_q: Vec<f64>,
     weights: Vec<f32>,
-}
-
-/// Loss and gradient of one chunk.
-#[derive(Debug)]
-pub(super) struct ChunkSum {
-    pub loss: f64,
-    grad: Vec<f32>,
-}
-
-/// A block of parameters with its moments.
-#[derive(Debug)]
-pub(super) struct Block {
-    pub start: usize,
-    sum: Vec<f64>,
-    gradient: Vec<f32>,
-    pub norm_squared: f64,
-    pub weights: Vec<f32>,
-    pub m: Vec<f32>,
-    pub v: Vec<f32>,
 }
 
 /// What the team can be asked to do.
@@ -113,24 +89,10 @@ impl Shared {
             d_log_q: Vec::with_capacity(TILE),
             weights: Vec::with_capacity(TILE),
         };
-        let sum = || ChunkSum { loss: 0.0, grad: vec![0.0; params.len()] };
-        let block = |(i, weights): (usize, &[f32])| {
-            Mutex::new(Block {
-                start: i * BLOCK,
-                sum: vec![0.0; weights.len()],
-                gradient: vec![0.0; weights.len()],
-                norm_squared: 0.0,
-                weights: weights.to_vec(),
-                m: vec![0.0; weights.len()],
-                v: vec![0.0; weights.len()],
-            })
-        };
         let job = Job { data: Data::new(&flow, data), ..Job::default() };
         Self {
             members: (0..threads).map(|_| Mutex::new(member())).collect(),
-            sums: (0..CHUNKS).map(|_| RwLock::new(sum())).collect(),
-            blocks: params.chunks(BLOCK).enumerate().map(block).collect(),
-            params: RwLock::new(params),
+            optimiser: Optimiser::new(params),
             job: RwLock::new(job),
             next: AtomicUsize::new(0),
             flow,
@@ -139,12 +101,12 @@ impl Shared {
 
     /// One member's share of a stage: it takes pieces of work until none is left.
     pub fn work(&self, member: usize, stage: Stage) {
-        let (job, params) = (read(&self.job), read(&self.params));
+        let (job, params) = (read(&self.job), read(&self.optimiser.params));
         let member = &mut *lock(&self.members[member]);
         let count = match stage {
             Stage::Parts => job.tiles.tiles.len(),
             Stage::Loss | Stage::Gradient => job.tiles.chunks.len(),
-            Stage::Sum | Stage::Update => self.blocks.len(),
+            Stage::Sum | Stage::Update => self.optimiser.blocks(),
         };
         loop {
             let i = self.next.fetch_add(1, Ordering::Relaxed);
@@ -155,14 +117,14 @@ impl Shared {
                 Stage::Parts => self.part(&job, &params, member, &job.tiles.tiles[i]),
                 Stage::Loss => self.chunk(&job, &params, member, job.tiles.order[i], false),
                 Stage::Gradient => self.chunk(&job, &params, member, job.tiles.order[i], true),
-                Stage::Sum => self.sum(&job, &mut lock(&self.blocks[i])),
-                Stage::Update => update(&job, &mut lock(&self.blocks[i])),
+                Stage::Sum => self.optimiser.sum_block(i, job.tiles.chunks.len()),
+                Stage::Update => self.optimiser.update_block(i),
             }
         }
     }
 
     fn chunk(&self, job: &Job, params: &[f32], member: &mut Member, chunk: usize, gradient: bool) {
-        let sum = &mut *write(&self.sums[chunk]);
+        let sum = &mut *write(&self.optimiser.sums[chunk]);
         sum.loss = 0.0;
         for (i, tile) in job.tiles.tiles[job.tiles.chunks[chunk].clone()].iter().enumerate() {
             if matches!(tile, Tile::Part { .. }) && !gradient {
@@ -263,35 +225,6 @@ impl Shared {
         }
         loss
     }
-
-    /// Σ over chunks, in their order and in f64.
-    fn sum(&self, job: &Job, block: &mut Block) {
-        block.sum.fill(0.0);
-        for sum in &self.sums[..job.tiles.chunks.len()] {
-            let sum = read(sum);
-            let grad = &sum.grad[block.start..][..block.sum.len()];
-            (f32::kernels().add_to)(&mut block.sum, grad);
-        }
-        block.norm_squared = block.sum.iter().map(|s| s * s).sum();
-        block.gradient.iter_mut().zip(&block.sum).for_each(|(g, &s)| *g = s as f32);
-    }
-}
-
-fn update(job: &Job, block: &mut Block) {
-    let step = job.adam.expect("set before the stage");
-    let Block { gradient, weights, m, v, .. } = block;
-    (f32::kernels().adam)(AdamJob { weights, gradient, m, v, step });
-}
-
-// A lock is poisoned only by a panic, which ends the run anyway.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-pub(super) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A pair's weight in the loss, in single precision. One that changes no digit of a gradient is 0: it would go back

@@ -282,6 +282,33 @@ fn sigmoid() {
     });
 }
 
+/// φ(a) = a σ(a) and its derivatives. σ is right to 6 ε of itself (see above), and 1 − σ to 6 ε σ + ε ≤ 7 ε of 1. The
+/// sums that follow have terms of at most 1 + |a| and 2 + |a| before they are multiplied by σ: 12 roundings of that size.
+#[test]
+fn silu() {
+    check(|rng, kernels| {
+        let (features, rows) = (rng.random_range(1..5), rows(rng));
+        let x = Numbers::random(rng, features * PANEL, 20.0);
+        fn run<F: Real>(k: &Kernels<F>, rows: usize, input: &[F]) -> [Vec<F>; 3] {
+            let mut found = [(); 3].map(|()| vec![F::zero(); input.len()]);
+            let [value, slope, curvature] = &mut found;
+            let (slope, curvature) = (Some(&mut slope[..]), Some(&mut curvature[..]));
+            (k.silu)(SiluJob { rows, input, value, slope, curvature });
+            found
+        }
+        let found = run(kernels, rows, &x.single);
+        let exact = run(Kernels::scalar(), rows, &x.double);
+        let size: Vec<f64> =
+            x.double.iter().map(|a| (2.0 + a.abs()) / (1.0 + (-a).exp())).collect();
+        for (name, (found, exact)) in
+            ["value", "slope", "curvature"].into_iter().zip(found.iter().zip(&exact))
+        {
+            compare(name, found, exact, &size, 10)?;
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn adam_and_sums() {
     check(|rng, kernels| {

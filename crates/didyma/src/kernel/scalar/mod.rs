@@ -16,6 +16,7 @@ pub(super) const fn table<F: Real>() -> Kernels<F> {
         gate,
         gate_gradient,
         sigmoid,
+        silu,
         spline: spline::forward,
         spline_inverse: spline::inverse,
         spline_gradient: spline::gradient,
@@ -124,6 +125,24 @@ fn gate_gradient<F: Real>(job: GateGradientJob<'_, F>) {
 fn sigmoid<F: Real>(panel: &mut [F], rows: usize) {
     for feature in panel.chunks_exact_mut(PANEL) {
         feature[..rows].iter_mut().for_each(|v| *v = v.sigmoid());
+    }
+}
+
+fn silu<F: Real>(mut job: SiluJob<'_, F>) {
+    job.check();
+    let (one, two) = (F::one(), F::of(2.0));
+    for f in 0..job.input.len() / PANEL {
+        for i in f * PANEL..f * PANEL + job.rows {
+            let a = job.input[i];
+            let s = a.sigmoid();
+            job.value[i] = a * s;
+            if let Some(slope) = &mut job.slope {
+                slope[i] = s * (one + a * (one - s));
+            }
+            if let Some(curvature) = &mut job.curvature {
+                curvature[i] = s * (one - s) * (two + a * (one - two * s));
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Simd;
 use crate::kernel::jobs::{LEAST_M, LEAST_V};
-use crate::kernel::{AdamJob, PANEL, check_panel};
+use crate::kernel::{AdamJob, PANEL, SiluJob, check_panel};
 
 /// ln 2 in two parts, the first short enough that n times it is exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
@@ -72,6 +72,33 @@ pub(super) fn sigmoid_in_place<S: Simd>(s: S, panel: &mut [f32], rows: usize) {
         for chunk in feature[..rows].chunks_exact_mut(S::LANES) {
             // SAFETY: a chunk has LANES numbers.
             unsafe { s.store(chunk.as_mut_ptr(), sigmoid(s, s.load(chunk.as_ptr()))) }
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn silu<S: Simd>(s: S, job: SiluJob<'_, f32>) {
+    job.check();
+    let SiluJob { rows, input, value, slope, curvature } = job;
+    let (one, two) = (s.splat(1.0), s.splat(2.0));
+    let start = |panel: Option<&mut [f32]>| panel.map(|panel| panel.as_mut_ptr());
+    let (value, slope, curvature) = (value.as_mut_ptr(), start(slope), start(curvature));
+    for feature in (0..input.len() / PANEL * PANEL).step_by(PANEL) {
+        for at in (feature..feature + rows).step_by(S::LANES) {
+            // SAFETY: every panel has the input's features, checked above.
+            unsafe {
+                let a = s.load(input.as_ptr().add(at));
+                let sigma = sigmoid(s, a);
+                let rest = s.sub(one, sigma);
+                s.store(value.add(at), s.mul(a, sigma));
+                if let Some(slope) = slope {
+                    s.store(slope.add(at), s.mul(sigma, s.fma(a, rest, one)));
+                }
+                if let Some(curvature) = curvature {
+                    let bend = s.fma(a, s.sub(rest, sigma), two);
+                    s.store(curvature.add(at), s.mul(s.mul(sigma, rest), bend));
+                }
+            }
         }
     }
 }

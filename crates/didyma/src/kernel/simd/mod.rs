@@ -119,6 +119,7 @@ macro_rules! table {
         simd::entry!($simd, [$($features)?], gate, simd::context::gate, job: GateJob<'_, f32>);
         simd::entry!($simd, [$($features)?], gate_gradient, simd::context::gate_gradient, job: GateGradientJob<'_, f32>);
         simd::entry!($simd, [$($features)?], sigmoid, simd::math::sigmoid_in_place, panel: &mut [f32], rows: usize);
+        simd::entry!($simd, [$($features)?], silu, simd::math::silu, job: SiluJob<'_, f32>);
         simd::entry!($simd, [$($features)?], spline, simd::spline::forward, job: SplineJob<'_, f32>);
         simd::entry!($simd, [$($features)?], spline_inverse, simd::spline::inverse, job: SplineJob<'_, f32>);
         simd::entry!($simd, [$($features)?], spline_gradient, simd::spline_gradient::gradient, job: SplineGradientJob<'_, f32>);
@@ -135,6 +136,7 @@ macro_rules! table {
             gate,
             gate_gradient,
             sigmoid,
+            silu,
             spline,
             spline_inverse,
             spline_gradient,
