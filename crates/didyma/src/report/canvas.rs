@@ -16,19 +16,19 @@ pub struct Stroke {
     pub ink: Ink,
     /// Its width in pixels.
     pub width: f64,
-    /// Whether it is dashed.
-    pub dashed: bool,
+    /// Lengths of its dashes and gaps in the language of SVG; nothing: a full line.
+    pub dashes: &'static str,
 }
 
 impl Stroke {
     /// A full line.
     pub fn new(ink: Ink, width: f64) -> Self {
-        Self { ink, width, dashed: false }
+        Self { ink, width, dashes: "" }
     }
 
     /// The same, dashed.
     pub fn dashed(self) -> Self {
-        Self { dashed: true, ..self }
+        Self { dashes: "5 4", ..self }
     }
 }
 
@@ -102,7 +102,10 @@ impl Canvas {
             return;
         }
         let colour = stroke.ink.colour(self.place);
-        let dash = if stroke.dashed { r#" stroke-dasharray="5 4""# } else { "" };
+        let dash = match stroke.dashes {
+            "" => String::new(),
+            dashes => format!(r#" stroke-dasharray="{dashes}""#),
+        };
         let width = stroke.width;
         self.put(format_args!(
             r#"<path d="{d}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round"{dash}/>"#

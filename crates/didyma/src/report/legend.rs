@@ -1,33 +1,77 @@
-//! What the colours of groups mean, in rows above a figure.
+//! What the colours and marks of series mean, in rows above a figure.
 
 use super::canvas::{Anchor, Canvas, Ink, Label, Stroke, shortened};
-use super::compare::Comparison;
+use super::compare::{Comparison, Group};
+use super::style::Style;
 
 /// Height of one row.
 const ROW: f64 = 18.0;
+/// Length of the line before a name.
+const SAMPLE: f64 = 22.0;
+/// Letters of a name.
+const LETTERS: usize = 44;
 
-/// The height that the legend takes: nothing for a single group.
-pub(super) fn height(runs: &Comparison) -> f64 {
-    match runs.groups.len() {
-        1 => 0.0,
-        groups => ROW * groups as f64 + 8.0,
+/// Names with what they look like, in columns.
+pub(super) struct Legend {
+    entries: Vec<(String, Style)>,
+    columns: usize,
+    /// Width of a column.
+    step: f64,
+}
+
+impl Legend {
+    /// As many columns as this width holds.
+    pub(super) fn new(entries: Vec<(String, Style)>, width: f64) -> Self {
+        let letters = entries.iter().map(|(name, _)| name.chars().count().min(LETTERS));
+        let step = SAMPLE + 32.0 + 7.2 * letters.max().unwrap_or(0) as f64;
+        let columns = ((width / step) as usize).clamp(1, entries.len().max(1));
+        // Rows as few, but as even as they can be.
+        let columns = entries.len().div_ceil(entries.len().div_ceil(columns).max(1)).max(1);
+        Self { entries, columns, step }
+    }
+
+    /// The groups of runs below each other; nothing for a single group.
+    fn of_groups(runs: &Comparison) -> Self {
+        let entry = |(i, group): (usize, &Group)| {
+            let words = match group.runs.len() {
+                1 => group.name.clone(),
+                seeds => format!("{} ({seeds} seeds)", group.name),
+            };
+            (words, Style { stroke: Stroke::new(Ink::Series(i), 3.0), mark: None })
+        };
+        let shown = runs.groups.iter().enumerate().filter(|_| runs.groups.len() > 1);
+        Self::new(shown.map(entry).collect(), 0.0)
+    }
+
+    /// The height that it takes.
+    pub(super) fn height(&self) -> f64 {
+        match self.entries.len() {
+            0 => 0.0,
+            entries => ROW * entries.div_ceil(self.columns) as f64 + 8.0,
+        }
+    }
+
+    /// Draws it from this corner on.
+    pub(super) fn draw(&self, canvas: &mut Canvas, corner: (f64, f64)) {
+        for (i, (name, style)) in self.entries.iter().enumerate() {
+            let x = corner.0 + self.step * (i % self.columns) as f64;
+            let y = corner.1 + ROW * ((i / self.columns) as f64 + 0.5);
+            canvas.line((x, y), (x + SAMPLE, y), style.stroke);
+            if let Some(mark) = style.mark {
+                mark.draw(canvas, (x + 0.5 * SAMPLE, y), 4.0, style.stroke.ink);
+            }
+            let label = Label::new(12.0, Ink::Text, Anchor::Start);
+            canvas.text((x + SAMPLE + 8.0, y + 4.0), &shortened(name, LETTERS), label);
+        }
     }
 }
 
-/// Draws it from this corner on.
-pub(super) fn draw(canvas: &mut Canvas, runs: &Comparison, (x, y): (f64, f64)) {
-    for (i, group) in runs.groups.iter().enumerate().filter(|_| runs.groups.len() > 1) {
-        let y = y + ROW * (i as f64 + 0.5);
-        canvas.line((x, y), (x + 22.0, y), Stroke::new(Ink::Series(i), 3.0));
-        let seeds = group.runs.len();
-        let words = match seeds {
-            1 => group.name.clone(),
-            _ => format!("{} ({seeds} seeds)", group.name),
-        };
-        canvas.text(
-            (x + 30.0, y + 4.0),
-            &shortened(&words, 44),
-            Label::new(12.0, Ink::Text, Anchor::Start),
-        );
-    }
+/// The height that the legend of groups takes.
+pub(super) fn height(runs: &Comparison) -> f64 {
+    Legend::of_groups(runs).height()
+}
+
+/// Draws the legend of groups from this corner on.
+pub(super) fn draw(canvas: &mut Canvas, runs: &Comparison, corner: (f64, f64)) {
+    Legend::of_groups(runs).draw(canvas, corner);
 }

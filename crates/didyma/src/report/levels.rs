@@ -40,11 +40,6 @@ impl Line {
     fn fitted(&self, level: f64) -> f64 {
         (self.fit.intercept + self.fit.value * level).exp2()
     }
-
-    /// Value less a standard error, but no less than a sixteenth: the axis is logarithmic.
-    fn low(&(_, value, error): &(f64, f64, f64)) -> f64 {
-        (value - error).max(value / 16.0)
-    }
 }
 
 /// The figure of a run's levels; of a single run only, since several would hide each other.
@@ -98,7 +93,7 @@ fn panel(canvas: &mut Canvas, left: f64, lines: &[Line]) {
         corner: (left, ABOVE),
         size: PANEL,
         x: Scale::counted(1, last as u32),
-        y: Scale::logarithmic(points().flat_map(|p| [Line::low(p), p.1 + p.2])),
+        y: Scale::with_bars(true, points().map(|p| (p.1, p.2))),
     };
     frame.y_axis(canvas, "");
     frame.x_axis(canvas, "level");
@@ -113,14 +108,11 @@ fn panel(canvas: &mut Canvas, left: f64, lines: &[Line]) {
         if line.fit.value.is_finite() {
             canvas.lines([ends.as_slice()], Stroke::new(line.ink, 1.2).dashed());
         }
-        for point in &line.points {
-            let (level, value, error) = *point;
+        for &(level, value, error) in &line.points {
             let words =
                 format!("level {level}: {} {} ± {}", line.name, number(value), number(error));
             canvas.telling(&words, |canvas| {
-                let (low, high) =
-                    (frame.place(level, Line::low(point)), frame.place(level, value + error));
-                canvas.line(low, high, Stroke::new(line.ink, 1.6));
+                frame.bar(canvas, (level, value), error, line.ink);
                 canvas.dot(frame.place(level, value), 4.0, line.ink);
             });
         }
