@@ -16,6 +16,7 @@ mod metrics;
 mod problems;
 mod progress;
 mod report;
+mod reproduce;
 mod results;
 mod settings;
 mod watch;
@@ -52,6 +53,8 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Infer(args) => show_run(&infer::infer(&args)?, args.json),
         Command::Resume(args) => show_run(&infer::resume(&args)?, args.json),
         Command::Watch(args) => watch::watch(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args)
+            .map(|all| if all { ExitCode::SUCCESS } else { ExitCode::from(1) }),
         other => answer(other).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -68,7 +71,7 @@ const STOPPED: u8 = 130;
 /// The commands that need no saving.
 fn answer(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Infer(_) | Command::Resume(_) | Command::Watch(_) => {
+        Command::Infer(_) | Command::Resume(_) | Command::Watch(_) | Command::Reproduce(_) => {
             unreachable!("handled before")
         }
         Command::Show(args) => show(&results::show(&args)?, args.json),

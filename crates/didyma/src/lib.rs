@@ -52,6 +52,7 @@ mod cholesky;
 pub mod config;
 pub mod coordinates;
 pub mod dataset;
+pub mod density;
 pub mod diagnostics;
 mod dual;
 pub mod error;

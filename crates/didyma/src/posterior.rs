@@ -1,13 +1,14 @@
 //! The posterior that a run ends with: samples inside the prior's support, densities, files.
 
 use crate::coordinates::Coordinates;
+use crate::density::{Density, DensityConfig};
 use crate::error::{Error, Result};
-use crate::flow::{FlowConfig, SplineFlow};
 use crate::parallel;
 use crate::prior::Prior;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -19,7 +20,7 @@ use std::path::Path;
 pub struct Posterior {
     pub(crate) prior: Prior,
     pub(crate) coordinates: Coordinates,
-    pub(crate) flow: SplineFlow,
+    pub(crate) density: Density,
     pub(crate) params: Vec<f32>,
     pub(crate) observation: Vec<f64>,
 }
@@ -30,7 +31,8 @@ struct Described {
     version: String,
     prior: Prior,
     coordinates: Coordinates,
-    flow: FlowConfig,
+    #[serde(flatten)]
+    density: DensityConfig,
     observation: Vec<f64>,
     /// How it was made.
     about: Value,
@@ -105,9 +107,9 @@ impl Posterior {
         &self.observation
     }
 
-    /// The flow.
-    pub fn flow(&self) -> &SplineFlow {
-        &self.flow
+    /// What q is made of.
+    pub fn model(&self) -> &Density {
+        &self.density
     }
 
     /// `count` draws of the posterior. The work is bounded: if nearly all of q lies outside the prior's support, it
@@ -116,7 +118,8 @@ impl Posterior {
         self.sample_at(&self.observation, count, streams, threads)
     }
 
-    /// Draws of a law that is wider than the posterior, to propose parameters from: see [`SplineFlow::sample_wide`].
+    /// Draws of a law that is wider than the posterior, to propose parameters from: the base's standard deviation is
+    /// `width` instead of 1.
     pub fn propose(
         &self,
         count: usize,
@@ -178,7 +181,7 @@ impl Posterior {
     /// The points that draws of the base go to, without those outside the support.
     pub(crate) fn drawn(&self, base: &[f32]) -> Result<Vec<Point>> {
         let features = self.features(&self.observation)?;
-        let (z, log_q) = self.flow.transport(&self.params, &features, base)?;
+        let (z, log_q) = self.density.transport(&self.params, &features, base)?;
         Ok(self.points(&z, log_q))
     }
 
@@ -187,7 +190,7 @@ impl Posterior {
         let features = self.features(&self.observation)?;
         let (rows, x) =
             (Rows::new("z", z, self.dim())?, Rows::new("x", &features, features.len())?);
-        Ok(self.points(z, self.flow.log_density(&self.params, rows, x)?))
+        Ok(self.points(z, self.density.log_density(&self.params, rows, x)?))
     }
 
     fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Point> {
@@ -222,7 +225,9 @@ impl Posterior {
         index: u64,
     ) -> Result<Vec<f32>> {
         let mut rng = from.streams.stream(from.purpose, from.round, index);
-        let (z, _) = self.flow.sample_wide(&self.params, features, BLOCK, width, &mut rng)?;
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let base: Vec<f32> = (0..BLOCK * self.dim()).map(|_| (width * normal()) as f32).collect();
+        let z = self.density.sample(&self.params, features, &base)?;
         let rows = z.chunks_exact(self.prior.dim()).filter_map(|z| self.theta_inside(z));
         Ok(rows.flat_map(|(theta, _)| theta).collect())
     }
@@ -267,15 +272,18 @@ impl Posterior {
             }
         }
         let (z, x) = (Rows::new("z", &all_z, dim)?, Rows::new("x", features, features.len())?);
-        let log_q = self.flow.log_density(&self.params, z, x)?;
+        let log_q = self.density.log_density(&self.params, z, x)?;
         for (&(i, log_jacobian), log_q) in inside.iter().zip(log_q) {
             densities[i] = log_q - log_jacobian;
         }
         Ok(densities)
     }
 
-    /// Share of q(· | x_o) outside the prior's support, by a fixed number of draws.
+    /// Share of q(· | x_o) outside the prior's support: none in unbounded coordinates, else by a fixed number of draws.
     pub fn mass_outside(&self, streams: SampleStreams, threads: usize) -> Result<f64> {
+        if self.coordinates.is_unbounded() {
+            return Ok(0.0);
+        }
         let features = self.features(&self.observation)?;
         let blocks = MASS_DRAWS.div_ceil(BLOCK);
         let drawn = parallel::map(blocks, threads, |i| {
@@ -304,7 +312,7 @@ impl Posterior {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             prior: self.prior.clone(),
             coordinates: self.coordinates.clone(),
-            flow: self.flow.config().clone(),
+            density: self.density.config(),
             observation: self.observation.clone(),
             about: about.clone(),
         };
@@ -328,16 +336,16 @@ impl Posterior {
     fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {
         let found: Described = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
         accept(&found.about)?;
-        let Described { prior, coordinates, flow, observation, .. } = found;
-        let agree = (flow.theta_dim, flow.x_dim) == (prior.dim(), observation.len())
+        let Described { prior, coordinates, density, observation, .. } = found;
+        let density = Density::new(density).map_err(|e| corrupted(&e))?;
+        let agree = density.dims() == (prior.dim(), observation.len())
             && coordinates.fit(prior.dim(), observation.len());
         if !agree {
             return Err(corrupted(&"its parts have different dimensions"));
         }
-        let flow = SplineFlow::new(flow).map_err(|e| corrupted(&e))?;
         let params = file.tensors.into_iter().flat_map(|tensor| tensor.data).collect::<Vec<_>>();
-        flow.check_params(&params).map_err(|e| corrupted(&e))?;
-        Ok(Self { prior, coordinates, flow, params, observation })
+        density.check_params(&params).map_err(|e| corrupted(&e))?;
+        Ok(Self { prior, coordinates, density, params, observation })
     }
 
     /// What the flow reads of an observation.
@@ -360,6 +368,7 @@ impl Posterior {
 mod tests {
     use super::*;
     use crate::coordinates::Space;
+    use crate::flow::{FlowConfig, SplineFlow};
     use crate::rng::Purpose;
 
     /// Where the flow is the identity, proposals are normal with the width as their standard deviation.
@@ -371,7 +380,8 @@ mod tests {
         let flow = SplineFlow::new(config).unwrap();
         let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
         let coordinates = Coordinates::plain(Space::Unbounded, 2, 1);
-        let posterior = Posterior { prior, coordinates, flow, params, observation: vec![0.3] };
+        let (density, observation) = (Density::Flow(flow), vec![0.3]);
+        let posterior = Posterior { prior, coordinates, density, params, observation };
         let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
         let variance = |width: f64| {
             let theta = posterior.propose(4000, width, streams, 1).unwrap().theta;

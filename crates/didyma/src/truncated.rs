@@ -18,8 +18,9 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// Candidates that come from one random stream.
 const BLOCK: usize = 256;
-/// Candidates of a stage, of which those inside the region are its particles.
-const STAGE: usize = 8 * BLOCK;
+/// Blocks of candidates of a stage, of which those inside the region are its particles; half as many as there are draws of
+/// q if these are few.
+const STAGE: usize = 8;
 /// Stages at most. If they are not enough, sampling only takes longer.
 const STAGES: u64 = 40;
 /// Share of a stage's particles that its weights are worth, at least, when β rises.
@@ -43,6 +44,8 @@ pub struct TruncatedPrior<'a> {
     /// What candidates come from, and the stage after the last.
     mixture: Mixture,
     stage: u64,
+    /// Blocks of a stage.
+    blocks: usize,
 }
 
 /// Kernels of one shape around particles: Student's t, whose tails reach what the particles have missed.
@@ -92,9 +95,10 @@ impl<'a> TruncatedPrior<'a> {
             return Err(Error::Leakage { drawn: draws, accepted: 0 });
         };
         points.retain(|point| point.log_q >= threshold);
-        points.truncate(STAGE);
+        let blocks = (draws / BLOCK / 2).clamp(2, STAGE);
+        points.truncate(blocks * BLOCK);
         let mixture = Mixture::new(points.iter(), &vec![0.0; points.len()], posterior.dim())?;
-        let mut region = Self { posterior, streams, threshold, mixture, stage: 0 };
+        let mut region = Self { posterior, streams, threshold, mixture, stage: 0, blocks };
         region.spread(threads)?;
         Ok(region)
     }
@@ -108,7 +112,7 @@ impl<'a> TruncatedPrior<'a> {
     fn spread(&mut self, threads: usize) -> Result<()> {
         let mut beta = 0.0;
         while self.stage < STAGES && beta < 1.0 {
-            let swarm = self.swarm(0, STAGE / BLOCK, threads)?;
+            let swarm = self.swarm(0, self.blocks, threads)?;
             let weights = |beta: f64| swarm.iter().map(|c| c.log_weight(beta)).collect::<Vec<_>>();
             let worth = |beta: f64| effective(&weights(beta)) >= WORTH * swarm.len() as f64;
             let (mut low, mut high) = (beta, 1.0);
@@ -130,13 +134,13 @@ impl<'a> TruncatedPrior<'a> {
 
     /// `count` draws.
     pub fn sample(&self, count: usize, threads: usize) -> Result<Samples> {
-        let (pilot, mut drawn) = (self.swarm(0, STAGE / BLOCK, threads)?, STAGE);
+        let (pilot, mut drawn) = (self.swarm(0, self.blocks, threads)?, self.blocks * BLOCK);
         let bound = log_bound(pilot.iter().map(|candidate| candidate.log_weight(1.0)).collect());
         let accepts = |c: &Candidate| c.chance.ln() < c.log_weight(1.0) - bound;
         let theta = |c: Candidate| c.point.theta;
         let mut rows: Vec<Vec<f32>> = pilot.into_iter().filter(accepts).map(theta).collect();
         while rows.len() < count {
-            if drawn >= count.saturating_mul(PATIENCE).max(STAGE) {
+            if drawn >= count.saturating_mul(PATIENCE) {
                 return Err(Error::Leakage { drawn, accepted: rows.len() });
             }
             // As many as the rate so far suggests; which draws are taken does not depend on it.
@@ -214,7 +218,7 @@ impl Mixture {
         covariance.iter_mut().for_each(|c| *c *= width * width);
         (0..dim).for_each(|i| covariance[i * (dim + 1)] += 1e-12);
         let Some(kernel) = Cholesky::new(&covariance, dim) else {
-            return Err(Error::Leakage { drawn: STAGE, accepted: log_weights.len() });
+            return Err(Error::Leakage { drawn: STAGE * BLOCK, accepted: log_weights.len() });
         };
         let mut white_centres = centres.clone();
         white_centres.chunks_exact_mut(dim).for_each(|centre| kernel.solve_lower(centre));
@@ -288,6 +292,7 @@ fn log_bound(mut log_weights: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::coordinates::{Coordinates, Space};
+    use crate::density::Density;
     use crate::flow::{FlowConfig, SplineFlow};
     use crate::prior::Prior;
     use crate::rng::{Purpose, Streams};
@@ -308,7 +313,8 @@ mod tests {
         let params: Vec<f32> = flow.initial_params(&mut rng);
         let params = params.iter().map(|w| w * strength).collect();
         let coordinates = Coordinates::plain(Space::Bounded, 2, 1);
-        Posterior { prior, coordinates, flow, params, observation: vec![0.3] }
+        let (density, observation) = (Density::Flow(flow), vec![0.3]);
+        Posterior { prior, coordinates, density, params, observation }
     }
 
     /// Where q is a standard normal law of the plane, 1 % of it is outside the disc of radius² −2 log 0.01, on which the

@@ -4,6 +4,7 @@ mod estimators;
 mod levels;
 mod problems;
 mod report;
+mod reproduce;
 mod runs;
 
 pub use estimators::{AlphaArgs, EstimatorArgs};
@@ -11,6 +12,7 @@ pub use levels::LevelsArgs;
 pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, TasksArgs};
 
 pub use report::{PlotArgs, ReportArgs};
+pub use reproduce::{ReproduceArgs, Target};
 pub use runs::{
     EvaluateArgs, InferArgs, LogDensityArgs, ResumeArgs, SampleArgs, SettingsArgs, ShowArgs,
     WatchArgs,
@@ -128,6 +130,15 @@ pub enum Command {
   didyma levels --toy sharp --coupling inclusive --plot levels.svg
   didyma levels --toy four-d --method grr --json | jq .r2")]
     Levels(LevelsArgs),
+    /// Reproduce the paper: each table and figure, and studies that it lacks, beside what it prints.
+    ///
+    /// Runs what is missing in the folder, goes on with what was interrupted, then writes for each result a page in
+    /// Markdown, all numbers as CSV, and figures as SVG; reproduction.md has them all. Results share their runs.
+    #[command(after_help = "Examples:
+  didyma reproduce all --quick --out try
+  didyma reproduce table-1 complexity --out paper
+  didyma reproduce table-2 figure-3 --seeds 3 --jobs 16 --out paper")]
+    Reproduce(ReproduceArgs),
     /// Measure how fast this machine is at the work of training.
     #[command(arg_required_else_help = true)]
     Bench {

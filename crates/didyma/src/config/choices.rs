@@ -10,6 +10,8 @@ pub enum Algorithm {
     /// Truncated sequential neural posterior estimation: later rounds propose from the prior where the posterior so far
     /// is not negligible, which needs no correction.
     Tsnpe,
+    /// Truncated sequential neural score estimation: as TSNPE, with a score network instead of a flow.
+    Snse,
     /// Neural posterior estimation: all parameters come from the prior.
     Npe,
 }
@@ -26,9 +28,18 @@ impl Algorithm {
     pub fn method(self) -> Method {
         match self {
             Self::Corrected(method) => method,
-            Self::Tsnpe | Self::Npe => Method::Likelihood,
+            Self::Tsnpe | Self::Snse | Self::Npe => Method::Likelihood,
         }
     }
+}
+
+/// What q(θ | x) is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DensityKind {
+    /// A spline flow, which has a density.
+    Flow,
+    /// The score of a diffusion.
+    Score,
 }
 
 /// Where the parameters of later rounds come from.
@@ -121,8 +132,12 @@ impl Named for Algorithm {
         ("nested", Self::Corrected(Method::Nested)),
         ("atomic", Self::Corrected(Method::Atomic)),
         ("tsnpe", Self::Tsnpe),
+        ("snse", Self::Snse),
         ("npe", Self::Npe),
     ];
+}
+impl Named for DensityKind {
+    const ALL: &'static [(&'static str, Self)] = &[("flow", Self::Flow), ("score", Self::Score)];
 }
 impl Named for Proposal {
     const ALL: &'static [(&'static str, Self)] =
@@ -155,4 +170,4 @@ impl Named for Scoring {
     const ALL: &'static [(&'static str, Self)] =
         &[("every", Self::Every), ("last", Self::Last), ("none", Self::None)];
 }
-serde_by_name!(Proposal, Profile, Inner, Split, Validation, Schedule, Scoring, Start);
+serde_by_name!(DensityKind, Proposal, Profile, Inner, Split, Validation, Schedule, Scoring, Start);

@@ -5,13 +5,15 @@ mod list;
 mod profiles;
 
 pub use choices::{
-    Algorithm, Inner, Profile, Proposal, Schedule, Scoring, Split, Start, Validation,
+    Algorithm, DensityKind, Inner, Profile, Proposal, Schedule, Scoring, Split, Start, Validation,
 };
 
 use crate::coordinates::{CoordinateConfig, Scale};
+use crate::density::DensityConfig;
 use crate::error::{Error, Result};
 use crate::estimator::{Estimator, Method, Named, Settings};
 use crate::flow::FlowConfig;
+use crate::score::{Output, ScoreConfig};
 use crate::train::{AdamConfig, Decay};
 use list::SETTINGS;
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,22 @@ impl Architecture {
         let Self { layers, blocks, units, bins, bound } = *self;
         FlowConfig { theta_dim, x_dim, layers, blocks, units, bins, bound }
     }
+}
+
+/// The shape of the score network, whatever the problem's dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoreArchitecture {
+    /// Units of a hidden layer.
+    pub units: usize,
+    /// Whether the network gives the score, or an energy whose gradient it is.
+    pub output: Output,
+    /// Whether it gives the score times the noise's standard deviation, which is of size 1 at any time.
+    pub scaled: bool,
+    /// Steps of the ODE that samples and densities take.
+    pub ode_steps: usize,
+    /// Noise draws of a row in validation.
+    pub repeats: usize,
 }
 
 /// How the region is found that truncated proposals keep to.
@@ -149,8 +167,12 @@ pub struct Config {
     pub scores: Scoring,
     /// The estimator of rounds 2 and later.
     pub estimator: Settings,
-    /// The shape of the flow.
+    /// What q(θ | x) is made of.
+    pub density: DensityKind,
+    /// The shape of the flow, if it is one.
     pub flow: Architecture,
+    /// The shape of the score network, if it is one.
+    pub score: ScoreArchitecture,
     /// The coordinates that it works in.
     pub coordinates: CoordinateConfig,
     /// How a round is trained.
@@ -168,9 +190,26 @@ impl Config {
 
     /// What users call it.
     pub fn algorithm(&self) -> Algorithm {
-        match (self.estimator.method, self.proposal) {
-            (Method::Likelihood, Proposal::Truncated) => Algorithm::Tsnpe,
-            (method, _) => method.into(),
+        match (self.density, self.estimator.method, self.proposal) {
+            (DensityKind::Score, ..) => Algorithm::Snse,
+            (_, Method::Likelihood, Proposal::Truncated) => Algorithm::Tsnpe,
+            (_, method, _) => method.into(),
+        }
+    }
+
+    /// The shape of the model for θ and x of these dimensions.
+    pub fn shape(&self, theta_dim: usize, x_dim: usize) -> DensityConfig {
+        let ScoreArchitecture { units, output, scaled, ode_steps, .. } = self.score;
+        match self.density {
+            DensityKind::Flow => DensityConfig::Flow(self.flow.flow(theta_dim, x_dim)),
+            DensityKind::Score => DensityConfig::Score(ScoreConfig {
+                theta_dim,
+                x_dim,
+                units,
+                output,
+                scaled,
+                ode_steps,
+            }),
         }
     }
 
@@ -206,6 +245,11 @@ impl Config {
                        elsewhere (estimator.method=likelihood)";
             return Err(Error::setting("proposal", "posterior", why));
         }
+        if self.density == DensityKind::Score && self.estimator.method != Method::Likelihood {
+            let why = "likelihood where a score is learnt (density=score): its loss is its own";
+            return Err(Error::setting("estimator.method", self.estimator.method.name(), why));
+        }
+        whole("score.repeats", self.score.repeats as u64, 10_000)?;
         self.truncation.check()?;
         if train.start == Start::Carried && self.coordinates.x == Scale::Newest {
             let why = "warm or fresh where summaries are scaled by the newest round (coordinates.x=newest): an optimiser \
@@ -232,6 +276,9 @@ impl Config {
         train.adam().check().map_err(|error| error.within("train"))?;
         self.coordinates.check()?;
         self.flow.flow(1, 1).check().map_err(|error| error.within("flow"))?;
+        if let DensityConfig::Score(score) = self.shape(1, 1) {
+            score.check().map_err(|error| error.within("score"))?;
+        }
         let estimator = Estimator::new(self.estimator.clone());
         estimator.map(|_| ()).map_err(|error| error.within("estimator"))
     }

@@ -89,7 +89,11 @@ impl TrainedFlow {
         simulations: Vec<SimulatedRow>,
         threads: usize,
     ) -> Result<Self> {
-        let Posterior { prior, coordinates, flow, params, .. } = posterior;
+        let Posterior { prior, coordinates, density, params, .. } = posterior;
+        let Some(flow) = density.flow() else {
+            let why = "a run that trains a flow: a score has no log q to take levels of";
+            return Err(Error::setting("the run's density", "score", why));
+        };
         let dims = (flow.config().theta_dim, flow.config().x_dim);
         let records = Records::new(dims, simulations.len(), simulations);
         records.check()?;

@@ -20,8 +20,9 @@ impl SplineFlow {
     }
 }
 
-/// `first` is the first column that reads x.
-fn fold(dense: &Dense, first: usize, params: &mut [f32], offset: &[f64], slope: &[f64]) {
+/// Makes a linear layer read new features of which the old ones are `offset` + `slope` · new. `first` is the first column
+/// that reads x.
+pub(crate) fn fold(dense: &Dense, first: usize, params: &mut [f32], offset: &[f64], slope: &[f64]) {
     let (weight, bias) = dense.split(params);
     for (row, bias) in weight.chunks_exact_mut(dense.inputs).zip(bias) {
         let mut sum = f64::from(*bias);

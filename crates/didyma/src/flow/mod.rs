@@ -26,6 +26,7 @@ mod rows;
 mod tape;
 
 pub use config::{FlowConfig, Scaling};
+pub(crate) use fold::fold;
 pub(crate) use layout::{Builder, Dense};
 pub use layout::{Gradient, Tensor};
 pub use tape::Tape;

@@ -11,16 +11,17 @@ mod split;
 
 pub use problem::{Inference, Judge, Model, Progress, RoundReport, Scores, SimulatedRow, Training};
 
-use crate::config::{Config, Proposal, Scoring, Start, Truncation};
+use crate::config::{Config, Proposal, Scoring, Start, Truncation, Validation};
 use crate::coordinates::{Coordinates, Rounds};
+use crate::dataset::Dataset;
+use crate::density::Density;
 use crate::error::{Error, Result};
-use crate::flow::SplineFlow;
 use crate::observe::{Event, Observer};
 use crate::posterior::{Posterior, SampleStreams};
 use crate::records::Records;
 use crate::rng::{Purpose, Streams};
 use crate::simulator;
-use crate::train::{CpuEngine, EngineState, Fit, FitState};
+use crate::train::{CpuEngine, Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
 use crate::truncated::TruncatedPrior;
 use group::Group;
 use split::split;
@@ -180,13 +181,12 @@ impl<'a> Run<'a> {
     fn fit(&self, training: &mut Training, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
         let Training { round, coordinates, recentred, fit: state } = training;
         let data = self.records.dataset(self.model.prior, coordinates)?;
-        let (flow, params) = (self.flow()?, state.engine.params.clone());
         let train = &self.config.train;
-        let mut engine = CpuEngine::new(flow, params, &data, train.adam(), self.threads)?;
+        let mut engine = self.engine(*round, state.engine.params.clone(), &data)?;
         let rows = split(&self.records, self.config, *round)?;
         let mut fit = Fit::new(train, &self.config.estimator, self.streams, *round, rows)?;
         let context = (&*coordinates, *recentred);
-        fit.run(&mut engine, state, &mut |report, fit| {
+        fit.run(&mut *engine, state, &mut |report, fit| {
             let (coordinates, recentred) = context;
             observer.notice(&Event::Epoch { report, fit, coordinates, recentred })
         })
@@ -209,21 +209,34 @@ impl<'a> Run<'a> {
                 let mut params = training.fit.engine.params;
                 if recentred {
                     let (offset, slope) = training.coordinates.features_by(&coordinates);
-                    self.flow()?.fold_x(&mut params, &offset, &slope);
+                    self.density()?.fold_x(&mut params, &offset, &slope);
                 }
                 EngineState::fresh(params)
             }
             _ => {
                 let mut rng = self.streams.stream(Purpose::Weights, round.into(), 0);
-                EngineState::fresh(self.flow()?.initial_params(&mut rng))
+                EngineState::fresh(self.density()?.initial_params(&mut rng))
             }
         };
         Ok(Training { round, coordinates, recentred, fit: FitState::new(engine) })
     }
 
-    fn flow(&self) -> Result<SplineFlow> {
-        let (theta_dim, x_dim) = (self.model.prior.dim(), self.model.observation.len());
-        SplineFlow::new(self.config.flow.flow(theta_dim, x_dim))
+    fn density(&self) -> Result<Density> {
+        Density::new(self.config.shape(self.model.prior.dim(), self.model.observation.len()))
+    }
+
+    /// Where the round is trained.
+    fn engine(&self, round: u32, params: Vec<f32>, data: &Dataset) -> Result<Box<dyn Engine>> {
+        let (adam, threads) = (self.config.train.adam(), self.threads);
+        match self.density()? {
+            Density::Flow(flow) => Ok(Box::new(CpuEngine::new(flow, params, data, adam, threads)?)),
+            Density::Score(score) => {
+                let fixed = self.config.train.validation == Validation::Fixed;
+                let repeats = self.config.score.repeats;
+                let noise = Noise { streams: self.streams, round, repeats, fixed };
+                Ok(Box::new(ScoreEngine::new(score, params, data, adam, noise, threads)?))
+            }
+        }
     }
 
     /// The posterior of the latest finished training.
@@ -234,7 +247,7 @@ impl<'a> Run<'a> {
         Ok(Some(Posterior {
             prior: self.model.prior.clone(),
             coordinates: training.coordinates.clone(),
-            flow: self.flow()?,
+            density: self.density()?,
             params: training.fit.engine.params.clone(),
             observation: self.model.observation.to_vec(),
         }))

@@ -28,6 +28,7 @@ pub use tape::Tape;
 
 use crate::error::{Error, Result};
 use crate::flow::Tensor;
+use crate::flow::fold;
 use crate::kernel::Real;
 use layout::Layout;
 use rand::RngExt;
@@ -107,6 +108,13 @@ impl ScoreModel {
             Some(index) => Err(Error::BadParams { index, value: params[index].f64() }),
             None => Ok(()),
         }
+    }
+
+    /// Makes parameters read new features of x, of which the old ones are `offset` + `slope` · new: the network stays the
+    /// same function.
+    pub fn fold_x(&self, params: &mut [f32], offset: &[f64], slope: &[f64]) {
+        assert_eq!(offset.len(), self.config.x_dim, "one for each number of x");
+        fold(&self.layout.x.first, 0, params, offset, slope);
     }
 
     /// Numbers of the embedding of θ, and of x.
