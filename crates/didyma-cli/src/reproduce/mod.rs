@@ -87,6 +87,7 @@ fn section(target: Target, args: &ReproduceArgs, folder: &Path) -> anyhow::Resul
         Target::Complexity => studies::complexity(args.quick)?,
         Target::Convergence => studies::convergence(args.quick)?,
         Target::Ablation => tables::ablation(&results, tasks),
+        Target::Snse => tables::published(&results, tasks),
     })
 }
 
@@ -94,9 +95,10 @@ fn introduction(args: &ReproduceArgs, failures: &[Failure]) -> String {
     let (seeds, rounds, jobs) = (args.seeds, args.rounds, args.jobs);
     let threads = if jobs == 1 { didyma::parallel::cores() } else { 1 };
     let mut text = format!(
-        "# The paper reproduced\n\nMade by Didyma {} with {seeds} seeds and {rounds} rounds, {jobs} runs side by side on {threads} \
-         threads each.\n",
-        env!("CARGO_PKG_VERSION")
+        "# The paper reproduced\n\nMade by Didyma {}: {rounds} rounds, seeds 1 to {seeds}; {jobs} at a time, with {threads} \
+         thread{} each.\n",
+        env!("CARGO_PKG_VERSION"),
+        if threads == 1 { "" } else { "s" }
     );
     if args.quick {
         text.push_str("\n**This is the small version (`--quick`): its numbers mean nothing.**\n");

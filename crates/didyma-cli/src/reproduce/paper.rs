@@ -37,7 +37,5 @@ pub const MEMORY_GB: [(&str, f64); 2] = [("snse", 60.0), ("tgrr", 5.0)];
 
 /// The printed value of a method for a task.
 pub fn of(table: &[(&str, [Printed; 3])], method: &str, task: usize) -> Option<Printed> {
-    // SNSE as published is the one that the paper ran.
-    let method = if method == "snse-1000" { "snse" } else { method };
     table.iter().find(|(name, _)| *name == method).and_then(|(_, values)| values.get(task).copied())
 }

@@ -9,6 +9,7 @@ mod levels;
 mod problems;
 mod reading;
 mod report;
+mod reproduce;
 mod runs;
 mod watch;
 

@@ -7,7 +7,7 @@ mod fit;
 mod posterior;
 mod recorder;
 
-use didyma::config::{Config, Profile};
+use didyma::config::{Algorithm, Config, Profile};
 use didyma::coordinates::Coordinates;
 use didyma::estimator::Method;
 use didyma::observe::{Event, Observer};
@@ -19,10 +19,14 @@ use std::ops::ControlFlow;
 
 /// Settings of a run that takes a fraction of a second.
 fn tiny(profile: Profile) -> Config {
-    let mut config = Config::new(profile, Method::Tgrr);
+    small(Config::new(profile, Method::Tgrr))
+}
+
+fn small(mut config: Config) -> Config {
     (config.rounds, config.simulations) = (2, 120);
     (config.flow.layers, config.flow.units) = (2, 8);
     (config.train.steps, config.train.epochs) = (Some(40), 60);
+    (config.score.units, config.score.ode_steps, config.truncation.draws) = (16, 10, 1000);
     config
 }
 
@@ -52,20 +56,12 @@ fn every_task_runs_and_nothing_leaves_the_prior() {
     }
 }
 
-/// Prior and noise have variance 0.1: the posterior has mean x/2 and standard deviation √0.05.
-///
-/// With the n = 1,350 training rows a regression on ten summaries and a constant has an error of √(11/n) = 0.09
-/// standard deviations in each mean, and the logarithm of a standard deviation one of 1/√(2n) = 0.02. A flow that is
-/// trained for seconds is allowed three times the first, and widths wrong by a fifth. Without learning the errors would
-/// be those of the prior: 1.03 in the means (root mean square of x/2 in units of √0.05) and log √2 = 0.35.
-#[test]
-fn a_gaussian_posterior_is_found() {
+/// Prior and noise have variance 0.1: the posterior has mean x/2 and standard deviation √0.05. Root mean squares of the
+/// errors of the means, in standard deviations, and of the logarithms of the widths.
+fn gaussian_errors(config: &Config) -> (f64, f64) {
     let task = Task::named("gaussian-linear").unwrap();
-    let mut config = tiny(Profile::Default);
-    (config.rounds, config.simulations, config.flow.units) = (3, 500, 24);
-    config.train.steps = Some(400);
-    let posterior = run(&task, &config).posterior.unwrap();
-    let (n, dim) = (20_000, 10);
+    let posterior = run(&task, config).posterior.unwrap();
+    let (n, dim) = (4_000, 10);
     let theta = samples(&posterior, n);
     let (mut means, mut widths) = (0.0, 0.0);
     for (i, x) in task.observation.iter().enumerate() {
@@ -75,9 +71,29 @@ fn a_gaussian_posterior_is_found() {
         means += ((mean - 0.5 * x) / 0.05f64.sqrt()).powi(2) / dim as f64;
         widths += (sd / 0.05f64.sqrt()).ln().powi(2) / dim as f64;
     }
-    let (means, widths) = (means.sqrt(), widths.sqrt());
-    eprintln!("errors: {means:.3} of the means, {widths:.3} of the widths");
-    assert!(means < 0.3 && widths < 0.2, "{means} {widths}");
+    (means.sqrt(), widths.sqrt())
+}
+
+/// With the n = 1,350 training rows a regression on ten summaries and a constant has an error of √(11/n) = 0.09
+/// standard deviations in each mean, and the logarithm of a standard deviation one of 1/√(2n) = 0.02. A model that is
+/// trained for seconds is allowed three times the first, and widths wrong by a fifth. Without learning the errors would
+/// be those of the prior: 1.03 in the means (root mean square of x/2 in units of √0.05) and log √2 = 0.35.
+#[test]
+fn a_gaussian_posterior_is_found_by_every_algorithm() {
+    for (algorithm, steps) in [
+        (Algorithm::Corrected(Method::Tgrr), 400),
+        (Algorithm::Tsnpe, 1200),
+        (Algorithm::Snse, 1200),
+    ] {
+        let mut config = small(Config::new(Profile::Default, algorithm));
+        (config.rounds, config.simulations) = (3, 500);
+        (config.flow.units, config.score.units) = (24, 48);
+        config.train.epochs = 1000;
+        config.train.steps = Some(steps);
+        let (means, widths) = gaussian_errors(&config);
+        eprintln!("{algorithm:?}: {means:.3} of the means, {widths:.3} of the widths");
+        assert!(means < 0.3 && widths < 0.2, "{algorithm:?}: {means} {widths}");
+    }
 }
 
 /// Keeps what a run has come to after every event, as a directory would.
@@ -109,18 +125,25 @@ impl Observer for Keeper {
     }
 }
 
-/// Both profiles, since they differ in what is carried from round to round.
+/// Both profiles, since they differ in what is carried from round to round; and all that is drawn from or trained.
 #[test]
 fn from_any_event_a_run_ends_with_the_same_bytes() {
     let task = Task::named("two-moons").unwrap();
     let model = Model::from(&task);
-    for profile in [Profile::Default, Profile::Paper] {
-        let mut config = tiny(profile);
-        config.train.epochs = 12;
+    let tgrr = Algorithm::Corrected(Method::Tgrr);
+    for (profile, algorithm) in [
+        (Profile::Default, tgrr),
+        (Profile::Paper, tgrr),
+        (Profile::Default, Algorithm::Tsnpe),
+        (Profile::Default, Algorithm::Snse),
+        (Profile::Paper, Algorithm::Snse),
+    ] {
+        let mut config = small(Config::new(profile, algorithm));
+        config.train.epochs = if algorithm == tgrr { 12 } else { 5 };
         let mut keeper = Keeper::default();
         let whole = infer(&model, &config, 2, Progress::default(), &mut keeper).unwrap();
         let expected = samples(&whole.posterior.unwrap(), 300);
-        assert!(keeper.all.len() > 20);
+        assert!(keeper.all.len() > 10);
         for (event, progress) in keeper.all.into_iter().enumerate() {
             // Rows in any order, and some of the last round's missing.
             let mut progress = progress;
@@ -130,7 +153,8 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
             }
             let again = infer(&model, &config, 1, progress, &mut ()).unwrap();
             let found = samples(&again.posterior.unwrap(), 300);
-            assert!(again.finished && found == expected, "{profile:?}, event {event}");
+            let place = format!("{profile:?}, {algorithm:?}, event {event}");
+            assert!(again.finished && found == expected, "{place}");
         }
     }
 }
