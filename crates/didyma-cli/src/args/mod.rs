@@ -43,8 +43,8 @@ pub enum Command {
     #[command(after_help = "Examples:
   didyma infer two-moons
   didyma infer lotka-volterra --rounds 10 --simulations 1000 --seed 7 --out lv
-  didyma infer mg1 --method atomic --set estimator.atoms=20
-  didyma infer two-moons --profile paper --set estimator.coupling=planted --set flow.bound=3
+  didyma infer mg1 --method tgrr --set estimator.m0=8
+  didyma infer two-moons --method tgrr --profile paper --set estimator.coupling=planted --set flow.bound=3
   didyma infer two-moons --json | jq .rounds[-1].c2st")]
     Infer(InferArgs),
     /// Go on with a run that was stopped, killed, or ran out of disk space.
@@ -56,14 +56,14 @@ pub enum Command {
     /// The run is only read, from another terminal than its own, and does not notice. The picture is drawn anew until
     /// the run is finished, and then stays; Ctrl-C ends the watching, not the run.
     #[command(after_help = "Examples:
-  didyma watch runs/two-moons-tgrr-1
-  didyma watch runs/two-moons-tgrr-1 --interval 5
-  didyma watch runs/two-moons-tgrr-1 --once > now.txt")]
+  didyma watch runs/two-moons-tsnpe-1
+  didyma watch runs/two-moons-tsnpe-1 --interval 5
+  didyma watch runs/two-moons-tsnpe-1 --once > now.txt")]
     Watch(WatchArgs),
     /// Draw samples from a run's posterior.
     #[command(after_help = "Examples:
-  didyma sample runs/two-moons-tgrr-1 -n 5000 --out samples.csv
-  didyma sample runs/two-moons-tgrr-1 --observation other.csv")]
+  didyma sample runs/two-moons-tsnpe-1 -n 5000 --out samples.csv
+  didyma sample runs/two-moons-tsnpe-1 --observation other.csv")]
     Sample(SampleArgs),
     /// Score a run's posterior against reference samples: C2ST, MMD², LMD, NLOG.
     Evaluate(EvaluateArgs),
@@ -74,12 +74,12 @@ pub enum Command {
     ///
     /// One HTML file that needs no other and no network. An unfinished run is drawn as far as it is.
     #[command(after_help = "Examples:
-  didyma report runs/two-moons-tgrr-1
+  didyma report runs/two-moons-tsnpe-1
   didyma report runs/two-moons-* --out compared.html --figures figures")]
     Report(ReportArgs),
     /// Draw one figure of a run, or of several of one task, as SVG or PNG.
     #[command(after_help = "Examples:
-  didyma plot pairs runs/two-moons-tgrr-1 --out posterior.png
+  didyma plot pairs runs/two-moons-tsnpe-1 --out posterior.png
   didyma plot metrics runs/mg1-* --out metrics.svg")]
     Plot(PlotArgs),
     /// List every setting of a profile, with its value and what it is.

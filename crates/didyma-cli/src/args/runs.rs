@@ -12,10 +12,10 @@ use std::time::Duration;
 /// Where settings start from, and single changes.
 #[derive(Debug, Parser)]
 pub struct ConfigArgs {
-    /// How to learn. Parameters of later rounds come from the posterior so far, and the loss corrects for it: multilevel
-    /// (tgrr, grr, ru, tru, rr), nested or atomic APT. Or from a part of the prior, which needs no
-    /// correction: tsnpe, and snse, which learns a score instead of a flow. Or all from the prior: npe.
-    #[arg(long, default_value = "tgrr", value_name = "NAME", value_parser = super::named::<Algorithm>())]
+    /// How to learn. Parameters of later rounds come from a part of the prior, which needs no correction: tsnpe, or snse,
+    /// which learns a score instead of a flow. Or from the posterior so far, and the loss corrects for it: multilevel
+    /// (tgrr, grr, ru, tru, rr), nested or atomic APT. Or all from the prior: npe.
+    #[arg(long, default_value = "tsnpe", value_name = "NAME", value_parser = super::named::<Algorithm>())]
     method: Algorithm,
 
     /// All settings at once: what works best, or the paper's protocol.

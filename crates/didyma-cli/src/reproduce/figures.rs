@@ -9,6 +9,8 @@ use didyma::rounds::RoundReport;
 use didyma::run::RunDir;
 
 type Tasks = &'static [(&'static str, &'static str)];
+/// A score of a round, where it has one.
+type Score = fn(&RoundReport) -> Option<f64>;
 
 /// Figure 1: the training loss of the third round, epoch by epoch.
 pub fn figure_1(results: &Results) -> Section {
@@ -109,7 +111,7 @@ pub fn figure_3(results: &Results, tasks: Tasks) -> Section {
             ));
         }
     }
-    let scores: [(&str, fn(&RoundReport) -> Option<f64>); 4] = [
+    let scores: [(&str, Score); 4] = [
         ("C2ST", |r| r.scores.c2st),
         ("MMD²", |r| r.scores.mmd2),
         ("LMD", |r| r.scores.lmd),
@@ -155,8 +157,7 @@ pub fn figure_5(results: &Results, task: (&str, &str)) -> Section {
 pub fn figure_6(results: &Results) -> Section {
     let names = NEURONS.map(|variant| variant.name);
     let rows = NEURONS.map(|variant| {
-        let of =
-            |of: fn(&RoundReport) -> Option<f64>| cell(results.last(variant.name, NEURON, of), 3);
+        let of = |of: Score| cell(results.last(variant.name, NEURON, of), 3);
         let simulations = results.of(variant.name, NEURON).next().map_or("–".to_owned(), |s| {
             format!("{} × {}", s.config.rounds, s.config.simulations)
         });
@@ -167,10 +168,7 @@ pub fn figure_6(results: &Results) -> Section {
         "LMD is scaled by the prior predictive's standard deviations; lower is better for both scores.\n\n{}",
         table(&head, &rows)
     );
-    for (score, of) in [
-        ("LMD", (|r| r.scores.lmd) as fn(&RoundReport) -> Option<f64>),
-        ("NLOG", |r| r.scores.nlog),
-    ] {
+    for (score, of) in [("LMD", (|r| r.scores.lmd) as Score), ("NLOG", |r| r.scores.nlog)] {
         let mean = |name| results.last(name, NEURON, of);
         if let (Some(atomic), Some(tgrr)) = (mean(names[0]), mean(names[1])) {
             text.push_str(&format!(

@@ -141,9 +141,7 @@ pub fn table_2(results: &Results, tasks: Tasks) -> Section {
 /// Table 3: time and memory, 20 rounds, and growth.
 pub fn table_3(results: &Results, tasks: Tasks) -> Section {
     let mut rows = Vec::new();
-    for (name, title) in
-        [("tgrr", "TGRR"), ("snse", "SNSE"), ("snse-1000", "SNSE, published settings")]
-    {
+    for (name, title) in [("tgrr", "TGRR"), ("snse", "SNSE")] {
         let mut row = vec![title.to_owned()];
         for (i, (task, _)) in tasks.iter().enumerate() {
             let seconds = cell(results.mean(name, task, |s| Some(s.seconds_total)), 0);

@@ -12,8 +12,9 @@ fn run(folder: &Folder, name: &str, simulations: &str, options: &[&str]) -> Stri
     let dir = folder.file(name);
     let size = ["infer", "two-moons", "--rounds", "2", "--simulations", simulations];
     let set = ["train.steps=40", "flow.layers=2", "flow.units=8"];
+    let method: &[&str] = if options.contains(&"--method") { &[] } else { &["--method", "tgrr"] };
     let set: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).collect();
-    done(&[&size, &*set, options, &["--out", &dir]].concat());
+    done(&[&size, &*set, method, options, &["--out", &dir]].concat());
     dir
 }
 

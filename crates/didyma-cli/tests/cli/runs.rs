@@ -130,7 +130,13 @@ fn every_method_and_both_profiles_run() {
     let authors: Vec<&str> = authors.split_whitespace().flat_map(|set| ["--set", set]).collect();
     let paper = ["--profile", "paper", "--set", "train.epochs=3"];
     let mut runs: Vec<(&str, Vec<&str>)> =
-        ["grr", "ru", "tru", "rr", "nested", "atomic", "npe"].map(|m| (m, Vec::new())).into();
+        ["tsnpe", "grr", "ru", "tru", "rr", "nested", "atomic", "npe"]
+            .map(|m| (m, Vec::new()))
+            .into();
+    let score =
+        ["--set", "score.units=16", "--set", "score.ode_steps=8", "--set", "truncation.draws=500"];
+    runs.push(("snse", score.to_vec()));
+    runs.push(("snse", [&score[..], &paper].concat()));
     runs.push(("tgrr", paper.to_vec()));
     runs.push(("atomic", [&paper[..], &authors].concat()));
     for (i, (method, more)) in runs.into_iter().enumerate() {
@@ -170,7 +176,16 @@ const BAD: &[(&[&str], &[&str])] = &[
     (&["--set", "flow.bound=-1"], &["bound"]),
     (&["--set", "coordinates.bend=0"], &["coordinates.bend is 0"]),
     (&["--set", "coordinates.space=flat"], &["coordinates.space cannot be flat", "unbounded"]),
-    (&["--set", "estimator.m0=0"], &["m0 is 0"]),
+    (&["--method", "tgrr", "--set", "estimator.m0=0"], &["m0 is 0"]),
+    (&["--set", "proposal=posterior"], &["proposal is posterior", "truncated"]),
+    (&["--set", "truncation.share=0"], &["truncation.share is 0"]),
+    (&["--method", "snse", "--set", "score.units=0"], &["units"]),
+    (
+        &["--method", "tgrr", "--set", "density=score"],
+        &["estimator.method is tgrr", "density=score"],
+    ),
+    (&["--set", "coordinates.theta=newest"], &["coordinates.theta is newest", "pool"]),
+    (&["--set", "coordinates.theta=pool"], &["train.start is warm", "fresh"]),
     (&["--rounds", "0"], &["rounds is 0"]),
     (&["--rounds", "-1"], &["--rounds"]),
     (&["--rounds", "many"], &["--rounds", "many"]),
@@ -200,10 +215,11 @@ fn bad_settings_are_named_and_leave_nothing_behind() {
 #[test]
 fn without_a_name_a_run_takes_the_next_free_directory() {
     let folder = Folder::new("names");
-    for name in ["mg1-npe-7", "mg1-npe-7-2"] {
+    // TSNPE is the default.
+    for name in ["mg1-tsnpe-7", "mg1-tsnpe-7-2"] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_didyma"));
-        command.current_dir(&folder.0).args(["infer", "mg1", "--method", "npe", "--seed", "7"]);
-        command.args(super::TINY).args(["--set", "rounds=1"]);
+        command.current_dir(&folder.0).args(["infer", "mg1", "--seed", "7"]);
+        command.args(&super::TINY[2..]).args(["--set", "rounds=1"]);
         let output = command.output().expect("the binary was built");
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(folder.0.join("runs").join(name).join("posterior.csv").exists(), "{name}");

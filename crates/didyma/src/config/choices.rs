@@ -124,6 +124,7 @@ pub enum Start {
 
 impl Named for Algorithm {
     const ALL: &'static [(&'static str, Self)] = &[
+        ("tsnpe", Self::Tsnpe),
         ("tgrr", Self::Corrected(Method::Tgrr)),
         ("grr", Self::Corrected(Method::Grr)),
         ("ru", Self::Corrected(Method::Ru)),
@@ -131,7 +132,6 @@ impl Named for Algorithm {
         ("rr", Self::Corrected(Method::Rr)),
         ("nested", Self::Corrected(Method::Nested)),
         ("atomic", Self::Corrected(Method::Atomic)),
-        ("tsnpe", Self::Tsnpe),
         ("snse", Self::Snse),
         ("npe", Self::Npe),
     ];
