@@ -53,6 +53,17 @@ pub enum Error {
         /// Draws inside the support.
         accepted: usize,
     },
+    /// A part of the prior that cannot be drawn from.
+    #[error(
+        "only {accepted} of {drawn} candidates fell into the part of the prior that truncated proposals keep: \
+         give the posterior so far more to learn from (simulations, train.steps), or take another method (--method tgrr)"
+    )]
+    ThinRegion {
+        /// Candidates that were tried.
+        drawn: usize,
+        /// Candidates inside.
+        accepted: usize,
+    },
     /// A round in which too few simulations succeeded.
     #[error(
         "only {succeeded} of the {simulations} simulations of round {round} succeeded, too few to train on{}: \

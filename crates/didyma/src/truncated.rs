@@ -113,6 +113,10 @@ impl<'a> TruncatedPrior<'a> {
         let mut beta = 0.0;
         while self.stage < STAGES && beta < 1.0 {
             let swarm = self.swarm(0, self.blocks, threads)?;
+            if swarm.len() <= self.mixture.dim {
+                // Too few to say anything of their covariance: the mixture before is better.
+                break;
+            }
             let weights = |beta: f64| swarm.iter().map(|c| c.log_weight(beta)).collect::<Vec<_>>();
             let worth = |beta: f64| effective(&weights(beta)) >= WORTH * swarm.len() as f64;
             let (mut low, mut high) = (beta, 1.0);
@@ -141,7 +145,7 @@ impl<'a> TruncatedPrior<'a> {
         let mut rows: Vec<Vec<f32>> = pilot.into_iter().filter(accepts).map(theta).collect();
         while rows.len() < count {
             if drawn >= count.saturating_mul(PATIENCE) {
-                return Err(Error::Leakage { drawn, accepted: rows.len() });
+                return Err(Error::ThinRegion { drawn, accepted: rows.len() });
             }
             // As many as the rate so far suggests; which draws are taken does not depend on it.
             let rate = (rows.len() as f64 / drawn as f64).max(0.01);
@@ -210,6 +214,9 @@ impl Mixture {
         log_weights: &[f64],
         dim: usize,
     ) -> Result<Self> {
+        if log_weights.is_empty() {
+            return Err(Error::ThinRegion { drawn: STAGE * BLOCK, accepted: 0 });
+        }
         let centres: Vec<f64> = points.flat_map(|p| p.z.iter().map(|&z| f64::from(z))).collect();
         let weights = normalised(log_weights);
         let d = dim as f64;
@@ -218,7 +225,7 @@ impl Mixture {
         covariance.iter_mut().for_each(|c| *c *= width * width);
         (0..dim).for_each(|i| covariance[i * (dim + 1)] += 1e-12);
         let Some(kernel) = Cholesky::new(&covariance, dim) else {
-            return Err(Error::Leakage { drawn: STAGE * BLOCK, accepted: log_weights.len() });
+            return Err(Error::ThinRegion { drawn: STAGE * BLOCK, accepted: log_weights.len() });
         };
         let mut white_centres = centres.clone();
         white_centres.chunks_exact_mut(dim).for_each(|centre| kernel.solve_lower(centre));

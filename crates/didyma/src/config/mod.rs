@@ -2,135 +2,22 @@
 
 mod choices;
 mod list;
+mod parts;
 mod profiles;
 
 pub use choices::{
     Algorithm, DensityKind, Inner, Profile, Proposal, Schedule, Scoring, Split, Start, Validation,
 };
 
+pub use parts::{Architecture, ScoreArchitecture, TrainConfig, Truncation};
+
 use crate::coordinates::{CoordinateConfig, Scale};
 use crate::density::DensityConfig;
 use crate::error::{Error, Result};
 use crate::estimator::{Estimator, Method, Named, Settings};
-use crate::flow::FlowConfig;
-use crate::score::{Output, ScoreConfig};
-use crate::train::{AdamConfig, Decay};
 use list::SETTINGS;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// The shape of the flow, whatever the problem's dimensions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Architecture {
-    /// Coupling layers, each followed by a linear layer.
-    pub layers: usize,
-    /// Residual blocks of a conditioner.
-    pub blocks: usize,
-    /// Units of a conditioner.
-    pub units: usize,
-    /// Bins of a spline.
-    pub bins: usize,
-    /// The splines act on \[−bound, bound\].
-    pub bound: f64,
-}
-
-impl Architecture {
-    /// The flow for θ and x of these dimensions.
-    pub fn flow(&self, theta_dim: usize, x_dim: usize) -> FlowConfig {
-        let Self { layers, blocks, units, bins, bound } = *self;
-        FlowConfig { theta_dim, x_dim, layers, blocks, units, bins, bound }
-    }
-}
-
-/// The shape of the score network, whatever the problem's dimensions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScoreArchitecture {
-    /// Units of a hidden layer.
-    pub units: usize,
-    /// Whether the network gives the score, or an energy whose gradient it is.
-    pub output: Output,
-    /// Whether it gives the score times the noise's standard deviation, which is of size 1 at any time.
-    pub scaled: bool,
-    /// Steps of the ODE that samples and densities take.
-    pub ode_steps: usize,
-    /// Noise draws of a row in validation.
-    pub repeats: usize,
-}
-
-/// How the region is found that truncated proposals keep to.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Truncation {
-    /// Share of the posterior so far that lies outside: where its density is lowest.
-    pub share: f64,
-    /// Draws of it that tell.
-    pub draws: usize,
-}
-
-/// How a round is trained.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrainConfig {
-    /// Outer samples of a step.
-    pub batch: usize,
-    /// Passes over the rows in an epoch, between two validations.
-    pub sweeps: u32,
-    /// Learning rate, at the start of a round.
-    pub rate: f64,
-    /// How it goes on.
-    pub schedule: Schedule,
-    /// Steps of a round, rounded up to whole epochs; none for no limit but `epochs`.
-    pub steps: Option<u64>,
-    /// Epochs of a round, at most.
-    pub epochs: u32,
-    /// Training of a round stops after this many epochs without a better validation loss.
-    pub patience: u32,
-    /// Share of rows held out.
-    pub validation_share: f64,
-    /// Which rows are held out.
-    pub split: Split,
-    /// How the validation loss is estimated.
-    pub validation: Validation,
-    /// Whether a round ends with the weights of its best epoch, or with the last.
-    pub restore_best: bool,
-    /// What later rounds start from.
-    pub start: Start,
-    /// Where inner samples come from.
-    pub inner: Inner,
-    /// Weight decay.
-    pub decay: f64,
-    /// Whether the decay is added to the gradient (Adam), or apart from it (AdamW).
-    pub decay_coupled: bool,
-    /// The gradient's norm is cut down to this; none for never.
-    pub clip: Option<f64>,
-}
-
-impl Truncation {
-    fn check(&self) -> Result<()> {
-        let Self { share, draws } = *self;
-        if !(share > 0.0 && share <= 0.1) {
-            return Err(Error::setting("truncation.share", share, "above 0 and up to 0.1"));
-        }
-        match (100..=100_000_000).contains(&draws) {
-            true => Ok(()),
-            false => Err(Error::setting("truncation.draws", draws, "between 100 and 100000000")),
-        }
-    }
-}
-
-impl TrainConfig {
-    /// The optimiser.
-    pub fn adam(&self) -> AdamConfig {
-        let decay = if self.decay_coupled {
-            Decay::Coupled(self.decay)
-        } else {
-            Decay::Decoupled(self.decay)
-        };
-        AdamConfig { decay, clip: self.clip.unwrap_or(f64::INFINITY), ..AdamConfig::default() }
-    }
-}
 
 /// Every setting of a run.
 ///
@@ -199,17 +86,9 @@ impl Config {
 
     /// The shape of the model for θ and x of these dimensions.
     pub fn shape(&self, theta_dim: usize, x_dim: usize) -> DensityConfig {
-        let ScoreArchitecture { units, output, scaled, ode_steps, .. } = self.score;
         match self.density {
             DensityKind::Flow => DensityConfig::Flow(self.flow.flow(theta_dim, x_dim)),
-            DensityKind::Score => DensityConfig::Score(ScoreConfig {
-                theta_dim,
-                x_dim,
-                units,
-                output,
-                scaled,
-                ode_steps,
-            }),
+            DensityKind::Score => DensityConfig::Score(self.score.score(theta_dim, x_dim)),
         }
     }
 
