@@ -53,8 +53,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Infer(args) => show_run(&infer::infer(&args)?, args.json),
         Command::Resume(args) => show_run(&infer::resume(&args)?, args.json),
         Command::Watch(args) => watch::watch(&args),
-        Command::Reproduce(args) => reproduce::reproduce(&args)
-            .map(|all| if all { ExitCode::SUCCESS } else { ExitCode::from(1) }),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         other => answer(other).map(|()| ExitCode::SUCCESS),
     }
 }

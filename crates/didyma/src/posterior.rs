@@ -45,7 +45,8 @@ const KIND: &str = "posterior";
 pub struct Samples {
     /// θ, row after row, each inside the prior's support.
     pub theta: Vec<f32>,
-    /// Share of the flow's draws that were inside; 1 in unbounded coordinates.
+    /// Share of the draws that were kept: inside the support (all of them, in unbounded coordinates), or, of a truncated
+    /// prior's candidates, accepted.
     pub acceptance: f64,
 }
 

@@ -3,15 +3,15 @@
 //! A process of its own has its own memory, which is a result here, and may fail without taking the others with it.
 
 use super::plan::Planned;
-use crate::live::stop_on_interrupt;
+use crate::live::Stop;
 use crate::tell;
 use anyhow::{Context, bail};
-use didyma::parallel;
-use didyma::run::{Manifest, RunDir, Summary};
+use didyma::run::{DATABASE, Manifest, POSTERIOR_CSV, RunDir, RunProblem, SUMMARY, Summary};
+use didyma::{Error, parallel};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -29,8 +29,28 @@ struct Working<'a> {
     log: PathBuf,
 }
 
+/// Nothing is left behind, whatever ends this command: a run survives being killed, and goes on from its last epoch.
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
+
+/// How it ended.
+pub enum Carried {
+    /// All runs ended; some may have failed.
+    Out(Vec<Failure>),
+    /// The user stopped it.
+    Stopped,
+}
+
 /// Carries out what is missing. Stopped by Ctrl-C it leaves everything such that the same command goes on.
-pub fn carry_out(planned: &[Planned], folder: &Path, jobs: usize) -> anyhow::Result<Vec<Failure>> {
+pub fn carry_out(
+    planned: &[Planned],
+    folder: &Path,
+    jobs: usize,
+    stop: &Stop,
+) -> anyhow::Result<Carried> {
     let mut waiting = VecDeque::new();
     for run in planned {
         if !is_finished(run, &folder.join(run.folder()))? {
@@ -38,62 +58,79 @@ pub fn carry_out(planned: &[Planned], folder: &Path, jobs: usize) -> anyhow::Res
         }
     }
     let (total, mut done) = (waiting.len(), 0);
-    if total == 0 {
-        return Ok(Vec::new());
+    if total > 0 {
+        tell(&format!("{total} of {} runs to do, {jobs} at a time", planned.len()));
     }
-    tell(&format!("{total} of {} runs to do, {jobs} at a time", planned.len()));
-    let stop = stop_on_interrupt()?;
     let threads = if jobs == 1 { parallel::cores() } else { 1 };
     let (mut working, mut failures) = (Vec::<Working>::new(), Vec::new());
     while !(waiting.is_empty() && working.is_empty()) {
         if stop.load(Ordering::Relaxed) {
-            // A run survives that: it goes on from its last epoch.
-            working.iter_mut().for_each(|w| drop(w.child.kill().and_then(|()| w.child.wait())));
-            bail!("stopped; everything so far is saved. To go on, give the same command again");
+            return Ok(Carried::Stopped);
         }
         while working.len() < jobs && !waiting.is_empty() {
             let run = waiting.pop_front().expect("one is waiting");
             working.push(begin(run, folder, threads)?);
         }
-        let mut i = 0;
-        while i < working.len() {
-            match working[i].child.try_wait().context("a run could not be waited for")? {
-                None => i += 1,
-                Some(_) => {
-                    done += 1;
-                    let Working { run, log, .. } = working.swap_remove(i);
-                    let told = match outcome(run, folder, &log) {
-                        Ok(words) => words,
-                        Err(failure) => {
-                            let words = format!("failed: {}", failure.reason);
-                            failures.push(failure);
-                            words
-                        }
-                    };
-                    tell(&format!("[{done}/{total}] {} {told}", run.folder()));
+        for (run, outcome) in take_ended(&mut working, folder)? {
+            done += 1;
+            let told = match outcome {
+                Ok(words) => words,
+                Err(failure) => {
+                    let words = format!("failed: {}", failure.reason);
+                    failures.push(failure);
+                    words
                 }
-            }
+            };
+            tell(&format!("[{done}/{total}] {} {told}", run.folder()));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    Ok(failures)
+    Ok(Carried::Out(failures))
 }
 
-/// Whether the run is there; an error if another one is in its place.
-fn is_finished(run: &Planned, path: &Path) -> anyhow::Result<bool> {
-    if !path.join(didyma::run::DATABASE).is_file() {
-        return Ok(false);
+/// Takes out the runs whose processes have ended, with what they came to.
+fn take_ended<'a>(
+    working: &mut Vec<Working<'a>>,
+    folder: &Path,
+) -> anyhow::Result<Vec<(&'a Planned, Result<String, Failure>)>> {
+    let (mut ended, mut i) = (Vec::new(), 0);
+    while i < working.len() {
+        match working[i].child.try_wait().context("a run could not be waited for")? {
+            None => i += 1,
+            Some(status) => {
+                let work = working.swap_remove(i);
+                ended.push((work.run, outcome(work.run, folder, &work.log, status)));
+            }
+        }
     }
-    let dir = RunDir::read(path)?;
+    Ok(ended)
+}
+
+/// Whether a run has begun there: one that was killed while it began is begun anew.
+fn has_begun(path: &Path) -> anyhow::Result<Option<RunDir>> {
+    if !path.join(DATABASE).is_file() {
+        return Ok(None);
+    }
+    match RunDir::read(path) {
+        Ok(dir) => Ok(Some(dir)),
+        Err(Error::Run { problem: RunProblem::NotBegun, .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the run is there with its results; an error if another one is in its place.
+fn is_finished(run: &Planned, path: &Path) -> anyhow::Result<bool> {
+    let Some(dir) = has_begun(path)? else { return Ok(false) };
     let wanted = Manifest { task: run.task.to_owned(), config: run.config.clone() };
-    if Manifest::of(&dir)? != wanted {
+    if !Manifest::of(&dir).is_ok_and(|found| found == wanted) {
         bail!(
             "{} was made with other settings (--rounds, --quick, or another version): choose another --out, or remove \
              it",
             path.display()
         );
     }
-    Ok(Summary::read(&dir)?.finished)
+    let exported = [SUMMARY, POSTERIOR_CSV].iter().all(|name| path.join(name).is_file());
+    Ok(exported && Summary::read(&dir)?.finished)
 }
 
 fn begin<'a>(run: &'a Planned, folder: &Path, threads: usize) -> anyhow::Result<Working<'a>> {
@@ -104,7 +141,7 @@ fn begin<'a>(run: &'a Planned, folder: &Path, threads: usize) -> anyhow::Result<
     let log = path.with_extension("log");
     let told = File::create(&log).with_context(|| format!("could not write {}", log.display()))?;
     let mut command = Command::new(std::env::current_exe().context("this program is not found")?);
-    if path.join(didyma::run::DATABASE).is_file() {
+    if has_begun(&path)?.is_some() {
         command.arg("resume").arg(&path);
     } else {
         command.args(run.arguments()).arg("--out").arg(&path);
@@ -116,10 +153,15 @@ fn begin<'a>(run: &'a Planned, folder: &Path, threads: usize) -> anyhow::Result<
 }
 
 /// What a run came to, in a few words.
-fn outcome(run: &Planned, folder: &Path, log: &Path) -> Result<String, Failure> {
+fn outcome(
+    run: &Planned,
+    folder: &Path,
+    log: &Path,
+    status: ExitStatus,
+) -> Result<String, Failure> {
     let summary = RunDir::read(&folder.join(run.folder())).and_then(|dir| Summary::read(&dir));
     match summary {
-        Ok(summary) if summary.finished => {
+        Ok(summary) if summary.finished && status.success() => {
             let scores = summary.rounds.last().map(|round| round.scores).unwrap_or_default();
             let score = match (scores.c2st, scores.lmd) {
                 (Some(c2st), _) => format!("C2ST {c2st:.3}, "),
@@ -131,7 +173,7 @@ fn outcome(run: &Planned, folder: &Path, log: &Path) -> Result<String, Failure> 
         _ => {
             let told = std::fs::read_to_string(log).unwrap_or_default();
             let last = told.lines().rev().find(|line| !line.trim().is_empty());
-            let reason = last.unwrap_or("it ended without a word").to_owned();
+            let reason = format!("{status}; {}", last.unwrap_or("without a word"));
             Err(Failure { folder: run.folder(), reason })
         }
     }

@@ -1,6 +1,7 @@
 //! `didyma reproduce`: every table and figure of the paper, and what it lacks, beside what it prints.
 
 mod children;
+mod costs;
 mod figures;
 mod paper;
 mod plan;
@@ -9,14 +10,17 @@ mod studies;
 mod tables;
 
 use crate::args::{ReproduceArgs, Target};
-use crate::{print, tell};
+use crate::live::stop_on_interrupt;
+use crate::{STOPPED, print, tell};
 use anyhow::Context;
-use children::{Failure, carry_out};
+use children::{Carried, Failure, carry_out};
 use didyma::files::write_whole;
 use plan::{Planned, TASKS};
 use results::Results;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 /// A result: words with tables, all numbers, pictures by name.
 #[derive(Debug)]
@@ -43,8 +47,8 @@ impl Section {
     }
 }
 
-/// Runs what is missing, then writes what was asked for. Returns whether every run finished.
-pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<bool> {
+/// Runs what is missing, then writes what was asked for.
+pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
     let targets = args.targets();
     std::fs::create_dir_all(&args.out).with_context(|| {
         format!("--out: could not make the folder {}: choose another", args.out.display())
@@ -55,28 +59,37 @@ pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<bool> {
     }
     let mut known = BTreeSet::new();
     planned.retain(|run: &Planned| known.insert(run.folder()));
-    let failures = carry_out(&planned, &folder, args.jobs)?;
-    let mut page = introduction(args, &failures);
+    let stop = stop_on_interrupt()?;
+    let Carried::Out(failures) = carry_out(&planned, &folder, args.jobs, &stop)? else {
+        return Ok(stopped());
+    };
     for target in targets {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(stopped());
+        }
         let section = section(target, args, &folder)?;
         write(&args.out, &section)?;
-        page.push_str(&format!("\n{}", section.markdown()));
         print(&format!("{}: {}", target.name(), section.title))?;
     }
     let path = args.out.join("reproduction.md");
-    write_whole(&path, page.as_bytes())?;
+    write_whole(&path, page(args, &failures).as_bytes())?;
     print(&format!("page: {}", path.display()))?;
-    Ok(failures.is_empty())
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn stopped() -> ExitCode {
+    tell("stopped; everything so far is saved. To go on, give the same command again");
+    ExitCode::from(STOPPED)
 }
 
 fn section(target: Target, args: &ReproduceArgs, folder: &Path) -> anyhow::Result<Section> {
     tell(&format!("{} ...", target.name()));
     let results = Results::read(plan::runs(target, args)?, folder.to_owned());
     let tasks = plan::tasks(args);
-    Ok(match target {
+    let mut section = match target {
         Target::Table1 => tables::table_1(&results, tasks, args)?,
         Target::Table2 => tables::table_2(&results, tasks),
-        Target::Table3 => tables::table_3(&results, tasks),
+        Target::Table3 => costs::table_3(&results, tasks),
         Target::Figure1 => figures::figure_1(&results),
         Target::Figure2 | Target::Figure4 => figures::posteriors(&results, tasks, target),
         Target::Figure3 => figures::figure_3(&results, tasks),
@@ -88,15 +101,21 @@ fn section(target: Target, args: &ReproduceArgs, folder: &Path) -> anyhow::Resul
         Target::Convergence => studies::convergence(args.quick)?,
         Target::Ablation => tables::ablation(&results, tasks),
         Target::Snse => tables::published(&results, tasks),
-    })
+    };
+    if !results.missing.is_empty() {
+        let missing = results.missing.join(", ");
+        section.text.push_str(&format!("\nNot finished, and left out of all means: {missing}.\n"));
+    }
+    Ok(section)
 }
 
-fn introduction(args: &ReproduceArgs, failures: &[Failure]) -> String {
+/// All results that the folder has, also those of earlier calls.
+fn page(args: &ReproduceArgs, failures: &[Failure]) -> String {
     let (seeds, rounds, jobs) = (args.seeds, args.rounds, args.jobs);
     let threads = if jobs == 1 { didyma::parallel::cores() } else { 1 };
     let mut text = format!(
-        "# The paper reproduced\n\nMade by Didyma {}: {rounds} rounds, seeds 1 to {seeds}; {jobs} at a time, with {threads} \
-         thread{} each.\n",
+        "# The paper reproduced\n\nMade by Didyma {}. The last call: {rounds} rounds, seeds 1 to {seeds}, {jobs} at a time with \
+         {threads} thread{} each; runs of earlier calls keep their own times.\n",
         env!("CARGO_PKG_VERSION"),
         if threads == 1 { "" } else { "s" }
     );
@@ -105,6 +124,11 @@ fn introduction(args: &ReproduceArgs, failures: &[Failure]) -> String {
     }
     for Failure { folder, reason } in failures {
         text.push_str(&format!("\n- {folder} did not finish: {reason}\n"));
+    }
+    for (name, _) in Target::ALL {
+        if let Ok(section) = std::fs::read_to_string(args.out.join(format!("{name}.md"))) {
+            text.push_str(&format!("\n{section}"));
+        }
     }
     text
 }

@@ -3,10 +3,13 @@
 use crate::args::{ReproduceArgs, Target};
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Named;
+use std::collections::BTreeSet;
 
 /// The paper's tasks with a known posterior, and their names.
 pub const TASKS: [(&str, &str); 3] =
     [("two-moons", "Two Moons"), ("lotka-volterra", "Lotka-Volterra"), ("mg1", "M/G/1")];
+/// Names and titles of tasks.
+pub type Tasks = &'static [(&'static str, &'static str)];
 /// Its task without one.
 pub const NEURON: &str = "hodgkin-huxley";
 
@@ -147,14 +150,14 @@ pub const ABLATION: [Variant; 8] = [
     ablation("excluded", "excluded coupling", &[SHORT, &[("estimator.coupling", "excluded")]]),
     ablation(
         "planted",
-        "planted coupling",
+        "planted coupling (needs fresh blocks)",
         &[SHORT, &[("estimator.coupling", "planted"), ("estimator.blocks", "fresh")]],
     ),
     ablation("law", "the paper's law of the level", &[SHORT, &[("estimator.tails", "paper")]]),
     ablation("fresh", "fresh blocks, no reuse", &[SHORT, &[("estimator.blocks", "fresh")]]),
     ablation(
         "unscaled",
-        "x not standardised",
+        "x as it is: no scale, no bend",
         &[SHORT, &[("coordinates.x", "none"), ("coordinates.bend", "none")]],
     ),
     ablation("bounded", "θ bounded, with rejection", &[SHORT, &[("coordinates.space", "bounded")]]),
@@ -167,11 +170,11 @@ pub fn methods(names: &[&str]) -> Vec<Variant> {
 }
 
 /// Tasks that a target is about; the small version has one.
-pub fn tasks(args: &ReproduceArgs) -> &'static [(&'static str, &'static str)] {
+pub fn tasks(args: &ReproduceArgs) -> Tasks {
     if args.quick { &TASKS[..1] } else { &TASKS }
 }
 
-/// The runs that a target needs.
+/// The runs that a target needs, each once.
 pub fn runs(target: Target, args: &ReproduceArgs) -> didyma::Result<Vec<Planned>> {
     let names = |tasks: &[(&'static str, &str)]| tasks.iter().map(|(n, _)| *n).collect::<Vec<_>>();
     let (all, moons, seeds) = (names(tasks(args)), vec!["two-moons"], args.seeds);
@@ -195,13 +198,16 @@ pub fn runs(target: Target, args: &ReproduceArgs) -> didyma::Result<Vec<Planned>
         Target::Snse => vec![(PUBLISHED.to_vec(), all, seeds)],
         Target::Complexity | Target::Convergence => Vec::new(),
     };
-    let mut planned = Vec::new();
+    let (mut planned, mut known) = (Vec::new(), BTreeSet::new());
     for (variants, tasks, seeds) in parts {
         for variant in variants {
             for task in &tasks {
                 for seed in 1..=seeds {
                     let config = variant.config(args, seed)?;
-                    planned.push(Planned { variant, task, config });
+                    let run = Planned { variant, task, config };
+                    if known.insert(run.folder()) {
+                        planned.push(run);
+                    }
                 }
             }
         }
@@ -254,5 +260,25 @@ impl Planned {
             }
         }
         words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    /// A run that two parts of a result ask for counts once.
+    #[test]
+    fn no_run_is_planned_twice() {
+        for quick in [None, Some("--quick")] {
+            let words = ["reproduce", "all", "--seeds", "2", "--out", "nowhere"];
+            let args = ReproduceArgs::parse_from(words.into_iter().chain(quick));
+            for (name, target) in Target::ALL {
+                let planned = runs(target, &args).unwrap();
+                let folders: BTreeSet<_> = planned.iter().map(Planned::folder).collect();
+                assert_eq!(folders.len(), planned.len(), "{name}");
+            }
+        }
     }
 }

@@ -12,6 +12,8 @@ use std::path::PathBuf;
 pub struct Results {
     pub folder: PathBuf,
     pub runs: Vec<(Planned, Summary)>,
+    /// Runs that are not there: failed, or not asked for to the end.
+    pub missing: Vec<String>,
 }
 
 /// A mean over seeds with its standard error, which a single seed does not have.
@@ -19,19 +21,23 @@ pub struct Results {
 pub struct Mean {
     pub mean: f64,
     pub error: Option<f64>,
-    pub seeds: usize,
+    /// Seeds with a value, and all seeds that were finished.
+    pub seeds: (usize, usize),
 }
 
 impl Results {
     /// Reads the summaries of all planned runs that are finished.
     pub fn read(planned: Vec<Planned>, folder: PathBuf) -> Self {
-        let finished = |run: Planned| {
-            let dir = RunDir::read(&folder.join(run.folder())).ok()?;
-            let summary = Summary::read(&dir).ok().filter(|summary| summary.finished)?;
-            Some((run, summary))
-        };
-        let runs = planned.into_iter().filter_map(finished).collect();
-        Self { folder, runs }
+        let (mut runs, mut missing) = (Vec::new(), Vec::new());
+        for run in planned {
+            let found = RunDir::read(&folder.join(run.folder()));
+            let found = found.and_then(|dir| Summary::read(&dir)).ok().filter(|s| s.finished);
+            match found {
+                Some(summary) => runs.push((run, summary)),
+                None => missing.push(run.folder()),
+            }
+        }
+        Self { folder, runs, missing }
     }
 
     /// The runs of a variant on a task.
@@ -51,7 +57,9 @@ impl Results {
         task: &str,
         of: impl Fn(&Summary) -> Option<f64>,
     ) -> Option<Mean> {
-        Mean::of(&self.of(variant, task).filter_map(of).collect::<Vec<_>>())
+        let values: Vec<f64> = self.of(variant, task).filter_map(of).collect();
+        let mean = Mean::of(&values)?;
+        Some(Mean { seeds: (values.len(), self.of(variant, task).count()), ..mean })
     }
 
     /// The mean of a score of the last round.
@@ -110,37 +118,59 @@ impl Results {
     }
 }
 
+/// Quantiles at 97.5 % of Student's t with 1, 2, … degrees of freedom.
+const STUDENT: [f64; 12] =
+    [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18];
+
 impl Mean {
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let error = (values.len() > 1).then(|| (variance / n).sqrt());
-        (!values.is_empty()).then_some(Self { mean, error, seeds: values.len() })
+        let seeds = (values.len(), values.len());
+        (!values.is_empty()).then_some(Self { mean, error, seeds })
     }
 
-    /// Whether this is below another one, beyond two standard errors of the difference; with the difference.
+    /// Whether this is below another one, by Welch's test at 5 %; with the difference and its standard error.
     pub fn below(&self, other: &Self) -> String {
         let difference = self.mean - other.mean;
-        let errors = self.error.zip(other.error);
-        let Some(error) = errors.map(|(a, b)| a.hypot(b)) else {
-            let word = if difference < 0.0 { "lower" } else { "not lower" };
-            return format!("{word} by {:.3} with a single seed", difference.abs());
+        let Some((a, b)) = self.error.zip(other.error) else {
+            let word = if difference < 0.0 { "lower" } else { "higher" };
+            return format!(
+                "{word} by {:.3} with a single seed, which decides nothing",
+                difference.abs()
+            );
         };
+        let error = a.hypot(b);
+        let limit = error * student(a, self.seeds.0, b, other.seeds.0);
         let verdict = match difference {
-            d if d < -2.0 * error => "**holds**",
-            d if d > 2.0 * error => "**does not hold**",
-            _ => "**undecided**, within two standard errors",
+            d if error > 0.0 && d < -limit => "**holds**",
+            d if error > 0.0 && d > limit => "**does not hold**",
+            _ => "**undecided**",
         };
-        format!("{verdict} (difference {difference:+.3} ± {error:.3})")
+        format!("{verdict} (difference {difference:+.3} ± {error:.3}, certain beyond {limit:.3})")
     }
+}
+
+/// The quantile for a difference of means with these standard errors of so many values each.
+fn student(a: f64, n: usize, b: f64, m: usize) -> f64 {
+    let part = |error: f64, n: usize| error.powi(4) / (n as f64 - 1.0);
+    // Welch and Satterthwaite: between the smaller number of degrees of freedom and their sum.
+    let freedom = (a * a + b * b).powi(2) / (part(a, n) + part(b, m));
+    let place = if freedom.is_finite() { (freedom.floor() as usize).max(1) } else { 1 };
+    STUDENT.get(place - 1).copied().unwrap_or(2.0)
 }
 
 impl fmt::Display for Mean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3);
         write!(f, "{:.digits$}", self.mean)?;
-        self.error.map_or(Ok(()), |error| write!(f, " ± {error:.digits$}"))
+        self.error.map_or(Ok(()), |error| write!(f, " ± {error:.digits$}"))?;
+        match self.seeds {
+            (some, all) if some < all => write!(f, " ({some} of {all} seeds)"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -167,11 +197,19 @@ mod tests {
         let near = Mean::of(&[0.50, 0.52, 0.51]).unwrap();
         assert!((near.mean - 0.51).abs() < 1e-12 && (near.error.unwrap() - 0.00577).abs() < 1e-4);
         assert_eq!(format!("{near:.2}"), "0.51 ± 0.01");
+        assert_eq!(format!("{:.2}", Mean { seeds: (3, 5), ..near }), "0.51 ± 0.01 (3 of 5 seeds)");
         let far = Mean::of(&[0.9, 0.91, 0.92]).unwrap();
         assert!(near.below(&far).contains("**holds**") && far.below(&near).contains("not hold"));
         assert!(near.below(&near).contains("undecided"));
+        // Equal spreads of three values each: four degrees of freedom, 2.78 · 0.00816 = 0.0227.
+        let beside = |shift: f64| Mean { mean: near.mean + shift, ..near };
+        assert!(near.below(&beside(0.022)).contains("undecided"));
+        assert!(near.below(&beside(0.024)).contains("holds"));
         let single = Mean::of(&[0.6]).unwrap();
         assert!(single.below(&far).contains("single seed") && Mean::of(&[]).is_none());
+        // Two equal values tell nothing of the spread.
+        let equal = Mean::of(&[0.6, 0.6]).unwrap();
+        assert!(equal.below(&Mean::of(&[0.7, 0.7]).unwrap()).contains("undecided"));
         assert_eq!(cell(Some(single), 3), "0.600");
     }
 }

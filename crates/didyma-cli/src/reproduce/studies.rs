@@ -150,6 +150,7 @@ fn convergence_row(method: &MethodConvergence) -> Vec<String> {
     let verdict = match method.verdict {
         Verdict::FallsWithStep => "falls with the step: no bias seen",
         Verdict::LevelsOff => "levels off: biased",
+        Verdict::Unresolved if method.floor.is_none() => "its mean has no minimum here",
         Verdict::Unresolved => "noise hides the floor",
         Verdict::Diverges => "diverges",
     };

@@ -14,7 +14,10 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
         "truncation.share",
         "share of the posterior so far outside the part of the prior that is kept",
     ),
-    ("truncation.draws", "draws of the posterior so far that tell where that part ends"),
+    (
+        "truncation.draws",
+        "draws of the posterior so far that tell where that part ends; if few, the lowest is the edge",
+    ),
     ("seed", "seed of all random numbers"),
     ("samples", "posterior samples that the run ends with"),
     ("scores", "rounds whose posterior is scored where the truth is known: every, last or none"),

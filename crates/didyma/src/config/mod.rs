@@ -128,11 +128,17 @@ impl Config {
             let why = "likelihood where a score is learnt (density=score): its loss is its own";
             return Err(Error::setting("estimator.method", self.estimator.method.name(), why));
         }
+        if self.density == DensityKind::Score && self.proposal != Proposal::Truncated {
+            let why = "truncated where a score is learnt (density=score)";
+            return Err(Error::setting("proposal", self.proposal.name(), why));
+        }
         whole("score.repeats", self.score.repeats as u64, 10_000)?;
         self.truncation.check()?;
-        if train.start == Start::Carried && self.coordinates.x == Scale::Newest {
-            let why = "warm or fresh where summaries are scaled by the newest round (coordinates.x=newest): an optimiser \
-                       that is carried over would meet another scale";
+        if train.start == Start::Carried
+            && [Scale::Newest, Scale::Pool].contains(&self.coordinates.x)
+        {
+            let why = "warm or fresh where summaries are scaled anew in every round (coordinates.x=newest or pool): an \
+                       optimiser that is carried over would meet another scale";
             return Err(Error::setting("train.start", "carried", why));
         }
         if train.start != Start::Fresh && self.coordinates.theta == Scale::Pool {

@@ -101,9 +101,17 @@ impl Truncation {
         if !(share > 0.0 && share <= 0.1) {
             return Err(Error::setting("truncation.share", share, "above 0 and up to 0.1"));
         }
-        match (100..=100_000_000).contains(&draws) {
+        // With fewer than 1 / share draws the lowest of them is the edge: fine by a factor of ten, then no longer.
+        let enough = (0.1 / share).ceil() as usize;
+        match (enough.max(100)..=100_000_000).contains(&draws) {
             true => Ok(()),
-            false => Err(Error::setting("truncation.draws", draws, "between 100 and 100000000")),
+            false => {
+                let why = format!(
+                    "between {} and 100000000, to find a share of {share}",
+                    enough.max(100)
+                );
+                Err(Error::setting("truncation.draws", draws, why))
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Sequential inference: propose, simulate, train, round after round. The first file to read.
 //!
-//! Round 1 draws parameters from the prior and trains q(θ | x) by maximum likelihood. Every later round draws them
-//! from q(· | x_o) of the round before, where simulations tell most about the posterior. All rounds' simulations are
-//! kept: together they are a sample of the mixture p̃ of all proposals, and the estimators of [`crate::estimator`]
-//! correct for p̃ not being the prior.
+//! Round 1 draws parameters from the prior and trains q(θ | x) by maximum likelihood. Later rounds draw them where
+//! simulations tell most about the posterior: from the part of the prior where q(· | x_o) of the round before is not
+//! negligible ([`crate::truncated`]), which needs no correction; or from q(· | x_o) itself. All rounds' simulations are
+//! kept: in the latter case they are a sample of the mixture p̃ of all proposals, and the estimators of
+//! [`crate::estimator`] correct for p̃ not being the prior.
 
 mod group;
 mod problem;

@@ -21,7 +21,8 @@ impl Manifest {
     /// The manifest of a run.
     pub fn of(run: &RunDir) -> Result<Self> {
         serde_json::from_str(run.config()).map_err(|error| {
-            let why = format!("its configuration cannot be read: {error}");
+            let why =
+                format!("its configuration cannot be read, and may be of another version: {error}");
             let problem = RunProblem::Database(FileProblem::Corrupted(why));
             Error::Run { path: run.path().to_owned(), problem }
         })

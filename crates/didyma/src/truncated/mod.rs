@@ -9,10 +9,12 @@
 //! which candidates for a larger β are drawn and weighted exactly by law over mixture. At β = 1 candidates are accepted
 //! with a probability proportional to their weights: a good mixture only makes it quick.
 
-use crate::cholesky::Cholesky;
+mod mixture;
+
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::posterior::{Point, Posterior, SampleStreams, Samples};
+use mixture::{Mixture, effective};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -25,8 +27,8 @@ const STAGE: usize = 8;
 const STAGES: u64 = 40;
 /// Share of a stage's particles that its weights are worth, at least, when β rises.
 const WORTH: f64 = 0.3;
-/// Degrees of freedom of the kernels.
-const TAIL: usize = 3;
+/// Candidates inside the region that tell how large weights are, at least.
+const LEAST: usize = 20;
 /// Candidates per draw after which sampling gives up.
 const PATIENCE: usize = 1000;
 /// Largest share of all weight that is cut off, in favour of a higher acceptance rate.
@@ -46,19 +48,6 @@ pub struct TruncatedPrior<'a> {
     stage: u64,
     /// Blocks of a stage.
     blocks: usize,
-}
-
-/// Kernels of one shape around particles: Student's t, whose tails reach what the particles have missed.
-#[derive(Debug)]
-struct Mixture {
-    dim: usize,
-    /// Running sums of the particles' weights, from which a centre is drawn.
-    cumulative: Vec<f64>,
-    weights: Vec<f64>,
-    centres: Vec<f64>,
-    /// L of the kernels' covariance L Lᵀ, and L⁻¹ times the centres.
-    kernel: Cholesky,
-    white_centres: Vec<f64>,
 }
 
 /// A candidate inside the region.
@@ -91,13 +80,14 @@ impl<'a> TruncatedPrior<'a> {
         let mut log_q: Vec<f64> = points.iter().map(|point| point.log_q).collect();
         log_q.sort_unstable_by(f64::total_cmp);
         let place = (share * log_q.len() as f64) as usize;
-        let Some(&threshold) = log_q.get(place) else {
-            return Err(Error::Leakage { drawn: draws, accepted: 0 });
+        // As in sampling: fewer than one in 200 inside say nothing of q.
+        let Some(&threshold) = log_q.get(place).filter(|_| log_q.len() >= draws / 200) else {
+            return Err(Error::Leakage { drawn: draws, accepted: log_q.len() });
         };
         points.retain(|point| point.log_q >= threshold);
         let blocks = (draws / BLOCK / 2).clamp(2, STAGE);
         points.truncate(blocks * BLOCK);
-        let mixture = Mixture::new(points.iter(), &vec![0.0; points.len()], posterior.dim())?;
+        let mixture = Mixture::new(points.iter(), &vec![0.0; points.len()], draws)?;
         let mut region = Self { posterior, streams, threshold, mixture, stage: 0, blocks };
         region.spread(threads)?;
         Ok(region)
@@ -130,7 +120,7 @@ impl<'a> TruncatedPrior<'a> {
             // A little farther in any case: the weights are right, only fewer.
             beta = low.max(beta + 0.02).min(1.0);
             let points = swarm.iter().map(|candidate| &candidate.point);
-            self.mixture = Mixture::new(points, &weights(beta), self.posterior.dim())?;
+            self.mixture = Mixture::new(points, &weights(beta), self.blocks * BLOCK)?;
             self.stage += 1;
         }
         Ok(())
@@ -139,6 +129,9 @@ impl<'a> TruncatedPrior<'a> {
     /// `count` draws.
     pub fn sample(&self, count: usize, threads: usize) -> Result<Samples> {
         let (pilot, mut drawn) = (self.swarm(0, self.blocks, threads)?, self.blocks * BLOCK);
+        if pilot.len() < LEAST {
+            return Err(Error::ThinRegion { drawn, accepted: pilot.len() });
+        }
         let bound = log_bound(pilot.iter().map(|candidate| candidate.log_weight(1.0)).collect());
         let accepts = |c: &Candidate| c.chance.ln() < c.log_weight(1.0) - bound;
         let theta = |c: Candidate| c.point.theta;
@@ -205,76 +198,6 @@ fn draws_of_q(
         points.extend(block?);
     }
     Ok(points)
-}
-
-impl Mixture {
-    /// Kernels around points of these weights, as wide as Silverman's rule has it.
-    fn new<'a>(
-        points: impl Iterator<Item = &'a Point>,
-        log_weights: &[f64],
-        dim: usize,
-    ) -> Result<Self> {
-        if log_weights.is_empty() {
-            return Err(Error::ThinRegion { drawn: STAGE * BLOCK, accepted: 0 });
-        }
-        let centres: Vec<f64> = points.flat_map(|p| p.z.iter().map(|&z| f64::from(z))).collect();
-        let weights = normalised(log_weights);
-        let d = dim as f64;
-        let width = (4.0 / (d + 2.0) / effective(log_weights).max(1.0)).powf(1.0 / (d + 4.0));
-        let mut covariance = Cholesky::weighted_covariance(&centres, &weights, dim);
-        covariance.iter_mut().for_each(|c| *c *= width * width);
-        (0..dim).for_each(|i| covariance[i * (dim + 1)] += 1e-12);
-        let Some(kernel) = Cholesky::new(&covariance, dim) else {
-            return Err(Error::ThinRegion { drawn: STAGE * BLOCK, accepted: log_weights.len() });
-        };
-        let mut white_centres = centres.clone();
-        white_centres.chunks_exact_mut(dim).for_each(|centre| kernel.solve_lower(centre));
-        let mut sum = 0.0;
-        let running = weights.iter().map(|w| {
-            sum += w;
-            sum
-        });
-        let cumulative = running.collect();
-        Ok(Self { dim, cumulative, weights, centres, kernel, white_centres })
-    }
-
-    fn sample(&self, rng: &mut impl rand::Rng) -> Vec<f64> {
-        let (place, last) = (rng.random::<f64>(), self.cumulative.len() - 1);
-        let i = self.cumulative.partition_point(|&sum| sum < place).min(last);
-        let mut z: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(rng)).collect();
-        let squares = (0..TAIL).map(|_| f64::powi(StandardNormal.sample(rng), 2)).sum::<f64>();
-        let stretch = (TAIL as f64 / squares).sqrt();
-        z.iter_mut().for_each(|z| *z *= stretch);
-        self.kernel.multiply(&mut z);
-        z.iter_mut().zip(&self.centres[i * self.dim..]).for_each(|(z, centre)| *z += centre);
-        z
-    }
-
-    /// Up to a constant.
-    fn log_density(&self, z: &[f32]) -> f64 {
-        let mut white: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
-        self.kernel.solve_lower(&mut white);
-        let kernels = self.white_centres.chunks_exact(self.dim).zip(&self.weights);
-        let power = -0.5 * (TAIL + self.dim) as f64;
-        let density = kernels.map(|(centre, weight)| {
-            let squares = white.iter().zip(centre).map(|(a, b)| (a - b) * (a - b));
-            weight * (1.0 + squares.sum::<f64>() / TAIL as f64).powf(power)
-        });
-        density.sum::<f64>().ln()
-    }
-}
-
-/// Weights that sum to 1.
-fn normalised(log_weights: &[f64]) -> Vec<f64> {
-    let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = log_weights.iter().map(|l| (l - top).exp()).collect();
-    let total: f64 = weights.iter().sum();
-    weights.into_iter().map(|w| w / total).collect()
-}
-
-/// How many equal weights these are worth: 1 / Σ w².
-fn effective(log_weights: &[f64]) -> f64 {
-    1.0 / normalised(log_weights).iter().map(|w| w * w).sum::<f64>()
 }
 
 /// The logarithm of the smallest of the weights, b, for which Σ min(w, b) is at least 1 − [`CUT`] of Σ w. A few candidates
@@ -384,6 +307,20 @@ mod tests {
             let allowed = 4.0 * (error2 + exact_error2).sqrt() + bias;
             assert!((mean - exact).abs() < allowed, "{name}: {mean} {exact} ± {allowed}");
         }
+    }
+
+    /// A region that cannot be found, or not be drawn from, is an error that says so, not an arbitrary proposal.
+    #[test]
+    fn what_cannot_be_drawn_from_is_told() {
+        let mut far = posterior(1e-3, 0.0);
+        far.prior = Prior::uniform(["a", "b"], [50.0; 2], [58.0; 2]).unwrap();
+        let found = TruncatedPrior::new(&far, SHARE, 2000, streams(), 1);
+        assert!(matches!(found, Err(Error::Leakage { drawn: 2000, accepted: 0 })), "{found:?}");
+        let near = posterior(1e-3, 0.0);
+        let mut region = TruncatedPrior::new(&near, SHARE, 2000, streams(), 1).unwrap();
+        region.threshold = 10.0;
+        let found = region.sample(10, 1).map(|samples| samples.acceptance);
+        assert!(matches!(found, Err(Error::ThinRegion { accepted: 0, .. })), "{found:?}");
     }
 
     #[test]
