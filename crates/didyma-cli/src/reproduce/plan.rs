@@ -13,7 +13,7 @@ pub type Tasks = &'static [(&'static str, &'static str)];
 /// Its task without one.
 pub const NEURON: &str = "hodgkin-huxley";
 
-/// What the authors' code does otherwise than the paper says.
+/// What the authors' code does otherwise than the paper says, for the multilevel methods.
 const AUTHORS: &[(&str, &str)] = &[
     ("estimator.coupling", "planted"),
     ("flow.bound", "3"),
@@ -21,7 +21,6 @@ const AUTHORS: &[(&str, &str)] = &[
     ("train.split", "pooled"),
     ("train.clip", "5"),
     ("train.patience", "21"),
-    ("train.inner", "batch"),
 ];
 /// The length of the ablation's runs.
 const SHORT: &[(&str, &str)] = &[("train.steps", "1500"), ("scores", "last")];
