@@ -32,7 +32,7 @@ const QUICK: &[(&str, &str)] = &[
     ("samples", "200"),
     ("score.units", "16"),
     ("score.ode_steps", "8"),
-    ("truncation.draws", "500"),
+    ("truncation.draws", "1000"),
 ];
 
 /// A way to run a task: how it is called in tables, and its settings.

@@ -134,7 +134,7 @@ fn every_method_and_both_profiles_run() {
             .map(|m| (m, Vec::new()))
             .into();
     let score =
-        ["--set", "score.units=16", "--set", "score.ode_steps=8", "--set", "truncation.draws=500"];
+        ["--set", "score.units=16", "--set", "score.ode_steps=8", "--set", "truncation.draws=1000"];
     runs.push(("snse", score.to_vec()));
     runs.push(("snse", [&score[..], &paper].concat()));
     runs.push(("tgrr", paper.to_vec()));
