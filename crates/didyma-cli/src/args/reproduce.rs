@@ -49,7 +49,7 @@ impl Target {
 #[derive(Debug, Parser)]
 pub struct ReproduceArgs {
     /// Tables and figures of the paper by number; complexity, convergence and ablation, which it lacks; snse, score
-    /// estimation with its published settings, which takes hours; or all.
+    /// estimation with its published settings, which takes hours; or all of these.
     #[arg(value_name = "WHAT", required = true, num_args = 1.., value_parser = target())]
     targets: Vec<Option<Target>>,
 
@@ -61,7 +61,7 @@ pub struct ReproduceArgs {
     #[arg(long, default_value = "10", value_name = "R", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u32,
 
-    /// A small version of everything, to see that it works: its numbers mean nothing.
+    /// A small version of everything, to see that it works: one task, two rounds at most. Its numbers mean nothing.
     #[arg(long)]
     pub quick: bool,
 

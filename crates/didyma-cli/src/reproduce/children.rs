@@ -173,7 +173,10 @@ fn outcome(
         _ => {
             let told = std::fs::read_to_string(log).unwrap_or_default();
             let last = told.lines().rev().find(|line| !line.trim().is_empty());
-            let reason = format!("{status}; {}", last.unwrap_or("without a word"));
+            let reason = match status.code() {
+                Some(_) => last.unwrap_or("it ended without a word").to_owned(),
+                None => format!("it was ended by a {status}"),
+            };
             Err(Failure { folder: run.folder(), reason })
         }
     }

@@ -10,17 +10,20 @@ mod studies;
 mod tables;
 
 use crate::args::{ReproduceArgs, Target};
-use crate::live::stop_on_interrupt;
+use crate::live::{Stop, stop_on_interrupt};
 use crate::{STOPPED, print, tell};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use children::{Carried, Failure, carry_out};
 use didyma::files::write_whole;
+use didyma::run::DATABASE;
 use plan::{Planned, TASKS};
 use results::Results;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A result: words with tables, all numbers, pictures by name.
 #[derive(Debug)]
@@ -53,6 +56,7 @@ pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&args.out).with_context(|| {
         format!("--out: could not make the folder {}: choose another", args.out.display())
     })?;
+    let _lock = lock(&args.out)?;
     let (folder, mut planned) = (args.out.join("runs"), Vec::new());
     for target in &targets {
         planned.extend(plan::runs(*target, args)?);
@@ -63,10 +67,8 @@ pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
     let Carried::Out(failures) = carry_out(&planned, &folder, args.jobs, &stop)? else {
         return Ok(stopped());
     };
+    exit_when_stopped(stop);
     for target in targets {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(stopped());
-        }
         let section = section(target, args, &folder)?;
         write(&args.out, &section)?;
         print(&format!("{}: {}", target.name(), section.title))?;
@@ -74,7 +76,40 @@ pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
     let path = args.out.join("reproduction.md");
     write_whole(&path, page(args, &failures).as_bytes())?;
     print(&format!("page: {}", path.display()))?;
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    if failures.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let count = failures.len();
+    tell(&format!("{count} runs did not finish: give the same command again to go on with them"));
+    Ok(ExitCode::from(1))
+}
+
+/// Keeps other calls away from the folder until it is dropped.
+fn lock(out: &Path) -> anyhow::Result<File> {
+    if out.join(DATABASE).exists() {
+        bail!("--out: {} is the directory of a run: choose another", out.display());
+    }
+    let path = out.join("lock");
+    let file =
+        File::create(&path).with_context(|| format!("could not write {}", path.display()))?;
+    if file.try_lock().is_err() {
+        bail!(
+            "another `didyma reproduce` works in {}: wait for it, or choose another --out",
+            out.display()
+        );
+    }
+    Ok(file)
+}
+
+/// From here on nothing is lost by ending at once: runs are finished, and files appear whole or not at all.
+fn exit_when_stopped(stop: Stop) {
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        stopped();
+        std::process::exit(STOPPED.into());
+    });
 }
 
 fn stopped() -> ExitCode {

@@ -76,7 +76,14 @@ fn bad_arguments_are_named() {
     ] {
         refused(&[&["reproduce"], &args[..], &["--out", "nowhere"]].concat(), &[word]);
     }
+    let run = super::finished().to_str().expect("a plain path");
+    refused(&["reproduce", "table-1", "--quick", "--out", run], &["--out", "directory of a run"]);
     let folder = Folder::new("reproduce-file");
+    let busy = folder.file("busy");
+    std::fs::create_dir(&busy).expect("it can be made");
+    let lock = std::fs::File::create(folder.file("busy/lock")).expect("it can be written");
+    lock.lock().expect("nobody else has it");
+    refused(&["reproduce", "table-1", "--quick", "--out", &busy], &["another", "--out"]);
     let file = folder.write("taken", "");
     refused(&["reproduce", "table-1", "--quick", "--out", &file], &["--out"]);
 }
