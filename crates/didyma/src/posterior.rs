@@ -183,25 +183,25 @@ impl Posterior {
     pub(crate) fn drawn(&self, base: &[f32]) -> Result<Vec<Point>> {
         let features = self.features(&self.observation)?;
         let (z, log_q) = self.density.transport(&self.params, &features, base)?;
-        Ok(self.points(&z, log_q))
+        Ok(self.points(&z, log_q).into_iter().flatten().collect())
     }
 
-    /// These points, without those outside the support.
-    pub(crate) fn at(&self, z: &[f32]) -> Result<Vec<Point>> {
+    /// These points; none for those outside the support.
+    pub(crate) fn at(&self, z: &[f32]) -> Result<Vec<Option<Point>>> {
         let features = self.features(&self.observation)?;
         let (rows, x) =
             (Rows::new("z", z, self.dim())?, Rows::new("x", &features, features.len())?);
         Ok(self.points(z, self.density.log_density(&self.params, rows, x)?))
     }
 
-    fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Point> {
+    fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Option<Point>> {
         let point = |(z, log_q): (&[f32], f64)| {
             let (theta, log_jacobian) = self.theta_inside(z)?;
             let exact: Vec<f64> = theta.iter().map(|&t| t.into()).collect();
             let (log_prior, log_q) = (self.prior.log_density(&exact), log_q - log_jacobian);
             Some(Point { z: z.to_vec(), theta, log_q, log_prior, log_jacobian })
         };
-        z.chunks_exact(self.dim()).zip(log_q).filter_map(point).collect()
+        z.chunks_exact(self.dim()).zip(log_q).map(point).collect()
     }
 
     /// θ of a z, rounded to single precision, and log |dθ/dz|; none if it is outside the support.

@@ -67,6 +67,11 @@ impl Mixture {
         z
     }
 
+    /// Gives a standard normal vector the kernels' shape.
+    pub fn shape(&self, z: &mut [f64]) {
+        self.kernel.multiply(z);
+    }
+
     /// Up to a constant.
     pub fn log_density(&self, z: &[f32]) -> f64 {
         let mut white: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
@@ -82,7 +87,7 @@ impl Mixture {
 }
 
 /// Weights that sum to 1.
-fn normalised(log_weights: &[f64]) -> Vec<f64> {
+pub(super) fn normalised(log_weights: &[f64]) -> Vec<f64> {
     let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = log_weights.iter().map(|l| (l - top).exp()).collect();
     let total: f64 = weights.iter().sum();

@@ -7,9 +7,12 @@
 //! law to draw from either, since most of A is where q is smallest. So a swarm of particles goes from q to p in stages
 //! (population Monte Carlo): particles of the law ∝ q^(1−β) p^β on A are the centres of a mixture of kernels, from
 //! which candidates for a larger β are drawn and weighted exactly by law over mixture. At β = 1 candidates are accepted
-//! with a probability proportional to their weights: a good mixture only makes it quick.
+//! with a probability proportional to their weights: a good mixture only makes it quick. Where it is not good enough, as
+//! with many parameters, particles that are drawn by their weights walk in the region until they have forgotten where they
+//! began.
 
 mod mixture;
+mod walk;
 
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -27,8 +30,13 @@ const STAGE: usize = 8;
 const STAGES: u64 = 40;
 /// Share of a stage's particles that its weights are worth, at least, when β rises.
 const WORTH: f64 = 0.3;
-/// Candidates inside the region that tell how large weights are, at least.
+/// Candidates inside the region that tell how large weights are, at least, and enough of them.
 const LEAST: usize = 20;
+const ENOUGH: usize = 200;
+/// Candidates that are tried for that.
+const MOST_OF_A_PILOT: usize = 200_000;
+/// Share of candidates accepted below which the mixture is no law to draw from, and particles walk instead.
+const THIN: f64 = 0.003;
 /// Candidates per draw after which sampling gives up.
 const PATIENCE: usize = 1000;
 /// Largest share of all weight that is cut off, in favour of a higher acceptance rate.
@@ -128,12 +136,21 @@ impl<'a> TruncatedPrior<'a> {
 
     /// `count` draws.
     pub fn sample(&self, count: usize, threads: usize) -> Result<Samples> {
-        let (pilot, mut drawn) = (self.swarm(0, self.blocks, threads)?, self.blocks * BLOCK);
+        let (mut pilot, mut drawn) = (self.swarm(0, self.blocks, threads)?, self.blocks * BLOCK);
+        while pilot.len() < ENOUGH && drawn < MOST_OF_A_PILOT {
+            pilot.extend(self.swarm(drawn / BLOCK, self.blocks, threads)?);
+            drawn += self.blocks * BLOCK;
+        }
         if pilot.len() < LEAST {
             return Err(Error::ThinRegion { drawn, accepted: pilot.len() });
         }
         let bound = log_bound(pilot.iter().map(|candidate| candidate.log_weight(1.0)).collect());
         let accepts = |c: &Candidate| c.chance.ln() < c.log_weight(1.0) - bound;
+        let accepted = pilot.iter().filter(|c| accepts(c)).count();
+        if (accepted as f64) < THIN * drawn as f64 {
+            let theta = self.walk(count, &pilot, threads)?;
+            return Ok(Samples { theta, acceptance: accepted as f64 / drawn as f64 });
+        }
         let theta = |c: Candidate| c.point.theta;
         let mut rows: Vec<Vec<f32>> = pilot.into_iter().filter(accepts).map(theta).collect();
         while rows.len() < count {
@@ -169,10 +186,9 @@ impl<'a> TruncatedPrior<'a> {
         for _ in 0..BLOCK {
             z.extend(self.mixture.sample(&mut rng).into_iter().map(|z| z as f32));
         }
-        let mut inside = self.posterior.at(&z)?;
-        inside.retain(|point| point.log_q >= self.threshold);
+        let inside = self.posterior.at(&z)?.into_iter().flatten();
         Ok(inside
-            .into_iter()
+            .filter(|point| point.log_q >= self.threshold)
             .map(|point| {
                 let (log_mixture, chance) = (self.mixture.log_density(&point.z), rng.random());
                 Candidate { point, log_mixture, chance }
@@ -272,6 +288,26 @@ mod tests {
         let error = edge / (12.0 * count as f64).sqrt();
         assert!((mean - edge / 2.0).abs() < 4.0 * error + 0.26 / 2.0, "{mean} {edge}");
         assert_eq!(found, region.sample(count, 1).unwrap(), "any number of threads");
+    }
+
+    /// Particles that begin in the inner half of the disc end up uniform on all of it.
+    #[test]
+    fn a_walk_forgets_where_it_began() {
+        let posterior = posterior(1e-3, 0.0);
+        let region = TruncatedPrior::new(&posterior, SHARE, 20_000, streams(), 2).unwrap();
+        let top =
+            posterior.log_density(Rows::new("theta", &[0.01, 0.01], 2).unwrap(), 1).unwrap()[0];
+        let edge = 2.0 * (top - region.log_threshold());
+        let mut inner = region.swarm(0, 4, 2).unwrap();
+        inner.retain(|candidate| 2.0 * (top - candidate.point.log_q) < edge / 2.0);
+        let count = 4000;
+        let theta = region.walk(count, &inner, 2).unwrap();
+        assert_eq!(theta, region.walk(count, &inner, 1).unwrap(), "any number of threads");
+        let log_q = posterior.log_density(Rows::new("theta", &theta, 2).unwrap(), 1).unwrap();
+        let mean = log_q.iter().map(|l| 2.0 * (top - l)).sum::<f64>() / count as f64;
+        // Uniform on (0, edge): mean ½ edge (a quarter where they began), standard error edge / √(12 n), four of them.
+        let error = edge / (12.0 * count as f64).sqrt();
+        assert!((mean - edge / 2.0).abs() < 4.0 * error, "{mean} {edge} ± {error}");
     }
 
     /// Draws agree with those that are taken from the prior until they fall into the region.
