@@ -82,6 +82,7 @@ pub mod tensors;
 pub mod toy;
 pub mod train;
 pub mod truncated;
+mod weights;
 pub mod workload;
 
 pub use dataset::Dataset;

@@ -1,11 +1,20 @@
 //! Independent pieces of work on several threads, with results in the order of the pieces.
 
+use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// All cores of this machine.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Refuses numbers of threads that no machine has.
+pub(crate) fn check_threads(threads: usize) -> Result<()> {
+    match (1..=1024).contains(&threads) {
+        true => Ok(()),
+        false => Err(Error::setting("threads", threads, "between 1 and 1024")),
+    }
 }
 
 /// `work(0), work(1), …, work(count − 1)`, computed by up to `threads` threads. The result does not

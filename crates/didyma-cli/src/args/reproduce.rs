@@ -3,6 +3,7 @@
 use super::{threads, whole};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use didyma::estimator::Named;
 use std::path::PathBuf;
 
 /// What can be reproduced.
@@ -23,8 +24,8 @@ pub enum Target {
     Snse,
 }
 
-impl Target {
-    pub const ALL: [(&'static str, Self); 13] = [
+impl Named for Target {
+    const ALL: &'static [(&'static str, Self)] = &[
         ("table-1", Self::Table1),
         ("table-2", Self::Table2),
         ("table-3", Self::Table3),
@@ -39,11 +40,6 @@ impl Target {
         ("ablation", Self::Ablation),
         ("snse", Self::Snse),
     ];
-
-    pub fn name(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(_, target)| *target == self);
-        known.map(|(name, _)| *name).expect("every target has a name")
-    }
 }
 
 #[derive(Debug, Parser)]

@@ -4,6 +4,7 @@ use super::Section;
 use super::plan::{ALPHAS, LOSSES, NEURON, NEURONS, TASKS, Tasks};
 use super::results::{Results, cell, table};
 use crate::args::Target;
+use didyma::estimator::Named;
 use didyma::report::{Comparison, Curve, CurvePoint, Kind, Panel, Place, curves, epochs};
 use didyma::rounds::RoundReport;
 use didyma::run::RunDir;

@@ -14,6 +14,7 @@ use crate::live::{Stop, stop_on_interrupt};
 use crate::{STOPPED, print, tell};
 use anyhow::{Context, bail};
 use children::{Carried, Failure, carry_out};
+use didyma::estimator::Named;
 use didyma::files::write_whole;
 use didyma::run::DATABASE;
 use plan::{Planned, TASKS};

@@ -274,7 +274,7 @@ mod tests {
             let words = ["reproduce", "all", "--seeds", "2", "--out", "nowhere"];
             let args = ReproduceArgs::parse_from(words.into_iter().chain(quick));
             for (name, target) in Target::ALL {
-                let planned = runs(target, &args).unwrap();
+                let planned = runs(*target, &args).unwrap();
                 let folders: BTreeSet<_> = planned.iter().map(Planned::folder).collect();
                 assert_eq!(folders.len(), planned.len(), "{name}");
             }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::parallel;
 use crate::prior::Prior;
 use crate::rng::{Purpose, SimulationStream, SimulationStreams, Streams};
+use crate::weights::{Cumulative, effective, normalised};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -15,8 +16,8 @@ pub(super) struct Population {
     pub x: Vec<f64>,
     pub distance: Vec<f64>,
     pub weights: Vec<f64>,
-    /// Running sums of the weights, for drawing by them.
-    cumulative: Vec<f64>,
+    /// For drawing by the weights.
+    cumulative: Cumulative,
     kernel: Cholesky,
 }
 
@@ -36,23 +37,15 @@ impl Population {
             let theta = &theta[i * dim..][..dim];
             before.map_or(0.0, |before| abc.prior.log_density(theta) - before.log_density(theta))
         });
-        let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut weights: Vec<f64> = log_weights.iter().map(|w| (w - top).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w /= total);
+        let weights = normalised(&log_weights);
         let mut covariance = Cholesky::weighted_covariance(&theta, &weights, dim);
         covariance.iter_mut().for_each(|c| *c *= 2.0);
         let kernel = Cholesky::new(&covariance, dim).ok_or_else(|| {
             let why = "such that the particles differ in every parameter: take more of them";
             Error::setting("particles", accepted.len(), why)
         })?;
-        let mut sum = 0.0;
-        let cumulative = weights.iter().map(|w| {
-            sum += w;
-            sum
-        });
         Ok(Self {
-            cumulative: cumulative.collect(),
+            cumulative: Cumulative::new(&weights),
             x: accepted.iter().flat_map(|a| a.x.iter().copied()).collect(),
             distance: accepted.iter().map(|a| a.distance).collect(),
             theta,
@@ -62,7 +55,7 @@ impl Population {
     }
 
     pub fn generation(&self, tolerance: f64, simulations: u64, acceptance: f64) -> Generation {
-        let effective = 1.0 / self.weights.iter().map(|w| w * w).sum::<f64>();
+        let effective = effective(&self.weights);
         let particles = self.weights.len();
         Generation { tolerance, simulations, particles, acceptance, effective }
     }
@@ -112,9 +105,7 @@ impl<'a> Law<'a> {
         let Some(population) = self.population else { return self.prior.sample(rng, theta) };
         let dim = theta.len();
         loop {
-            let place: f64 = rng.random();
-            let last = population.weights.len() - 1;
-            let i = population.cumulative.partition_point(|&sum| sum < place).min(last);
+            let i = population.cumulative.at(rng.random());
             theta.iter_mut().for_each(|z| *z = StandardNormal.sample(rng));
             population.kernel.multiply(theta);
             theta.iter_mut().zip(&population.theta[i * dim..]).for_each(|(to, from)| *to += from);

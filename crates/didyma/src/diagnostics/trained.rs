@@ -75,9 +75,7 @@ impl TrainedFlow {
         flow.check_params(&params)?;
         data.theta().expect_columns(flow.config().theta_dim, "theta_dim of the flow")?;
         data.x().expect_columns(flow.config().x_dim, "x_dim of the flow")?;
-        if !(1..=1024).contains(&threads) {
-            return Err(Error::setting("threads", threads, "between 1 and 1024"));
-        }
+        parallel::check_threads(threads)?;
         let (pool, outer) = (Pool::new(0..data.len() as u32, Replacement::Without)?, data.len());
         Ok(Self { flow, params, data, pool, outer, threads, idle: Mutex::default() })
     }
@@ -105,15 +103,6 @@ impl TrainedFlow {
     /// Rows that samples are drawn from.
     pub fn rows(&self) -> usize {
         self.data.len()
-    }
-
-    fn check(&self, plan: &Plan) -> Result<()> {
-        let rows = self.rows();
-        match plan.last_row() {
-            None => Err(Error::EmptyPlan),
-            Some(row) if row as usize >= rows => Err(Error::NoSuchRow { row: row as usize, rows }),
-            Some(_) => Ok(()),
-        }
     }
 
     /// Runs `work` with memory that no other thread uses meanwhile.
@@ -244,7 +233,7 @@ impl Problem for TrainedFlow {
     }
 
     fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> Result<f64> {
-        self.check(plan)?;
+        plan.check(self.rows())?;
         Ok(self.with_worker(|worker| self.evaluate_with(worker, plan, gradient)))
     }
 
@@ -253,7 +242,7 @@ impl Problem for TrainedFlow {
     }
 
     fn evaluate_all(&mut self, plans: &[Plan], found: &mut [Evaluated]) -> Result<()> {
-        plans.iter().try_for_each(|plan| self.check(plan))?;
+        plans.iter().try_for_each(|plan| plan.check(self.rows()))?;
         let found: Vec<_> = found.iter_mut().map(Mutex::new).collect();
         parallel::map(plans.len().min(found.len()), self.threads, |i| {
             let found = &mut **lock(&found[i]);

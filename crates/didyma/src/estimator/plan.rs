@@ -1,5 +1,6 @@
 //! The plan of one step: which rows of the dataset form which group, and what is computed from them.
 
+use crate::error::{Error, Result};
 use std::ops::Range;
 
 /// A weighted mean of log-mean-exps over equal blocks of a group's atoms.
@@ -133,6 +134,15 @@ impl Plan {
     pub fn last_row(&self) -> Option<u32> {
         let contexts = self.groups.iter().map(|g| g.context);
         contexts.chain(self.atoms.iter().copied()).max()
+    }
+
+    /// Refuses a plan without groups, and rows that a dataset of this many does not have.
+    pub(crate) fn check(&self, rows: usize) -> Result<()> {
+        match self.last_row() {
+            None => Err(Error::EmptyPlan),
+            Some(row) if row as usize >= rows => Err(Error::NoSuchRow { row: row as usize, rows }),
+            Some(_) => Ok(()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! row-major, output by input.
 
 use super::FlowConfig;
+use crate::error::{Error, Result};
 use crate::kernel::{Real, Weights};
 use std::ops::Range;
 
@@ -167,5 +168,21 @@ impl Builder {
             dim,
         };
         Layer { identity, transformed, initial, blocks, last, linear }
+    }
+}
+
+/// Refuses a parameter vector that is not as long as the shape of a model (`why`) asks for, or holds NaN or infinity.
+pub(crate) fn check_params<F: Real>(
+    params: &[F],
+    expected: usize,
+    why: &'static str,
+) -> Result<()> {
+    if params.len() != expected {
+        let (name, unit, found) = ("params", "numbers", params.len());
+        return Err(Error::Shape { name, unit, found, expected, why });
+    }
+    match params.iter().position(|p| !p.is_finite()) {
+        Some(index) => Err(Error::BadParams { index, value: params[index].f64() }),
+        None => Ok(()),
     }
 }

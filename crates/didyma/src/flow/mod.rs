@@ -27,7 +27,7 @@ mod tape;
 
 pub use config::{FlowConfig, Scaling};
 pub(crate) use fold::fold;
-pub(crate) use layout::{Builder, Dense};
+pub(crate) use layout::{Builder, Dense, check_params};
 pub use layout::{Gradient, Tensor};
 pub use tape::Tape;
 

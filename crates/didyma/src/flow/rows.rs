@@ -1,6 +1,6 @@
 //! The flow on plain rows: densities and samples, checked at the edge.
 
-use super::{Scaling, SplineFlow, Tape};
+use super::{Scaling, SplineFlow, Tape, check_params};
 use crate::error::{Error, Result};
 use crate::kernel::{PANEL, Real};
 use crate::rows::Rows;
@@ -119,15 +119,7 @@ impl SplineFlow {
 
     /// Refuses a parameter vector of another flow, and one that holds NaN or infinity.
     pub fn check_params<F: Real>(&self, params: &[F]) -> Result<()> {
-        if params.len() != self.params_len() {
-            let (found, expected) = (params.len(), self.params_len());
-            let (name, unit, why) = ("params", "numbers", "the shape of the flow");
-            return Err(Error::Shape { name, unit, found, expected, why });
-        }
-        match params.iter().position(|p| !p.is_finite()) {
-            Some(index) => Err(Error::BadParams { index, value: params[index].f64() }),
-            None => Ok(()),
-        }
+        check_params(params, self.params_len(), "the shape of the flow")
     }
 }
 

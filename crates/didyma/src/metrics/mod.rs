@@ -24,7 +24,8 @@ pub use distance::{median_distance, nlog};
 pub use mmd::mmd2;
 pub use wasserstein::sliced_wasserstein;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::parallel;
 use crate::rows::Rows;
 
 /// What every comparison of two sets asks of them.
@@ -32,8 +33,5 @@ fn check_sets(reference: Rows, samples: Rows, threads: usize) -> Result<()> {
     samples.expect_columns(reference.columns(), "as many as the reference has")?;
     reference.expect_finite()?;
     samples.expect_finite()?;
-    match (1..=1024).contains(&threads) {
-        true => Ok(()),
-        false => Err(Error::setting("threads", threads, "between 1 and 1024")),
-    }
+    parallel::check_threads(threads)
 }

@@ -26,9 +26,8 @@ pub use diffusion::Moment;
 pub(crate) use diffusion::TRAINED_FROM;
 pub use tape::Tape;
 
-use crate::error::{Error, Result};
-use crate::flow::Tensor;
-use crate::flow::fold;
+use crate::error::Result;
+use crate::flow::{Tensor, check_params, fold};
 use crate::kernel::Real;
 use layout::Layout;
 use rand::RngExt;
@@ -99,15 +98,7 @@ impl ScoreModel {
 
     /// Refuses a parameter vector of another network, and one that holds NaN or infinity.
     pub fn check_params<F: Real>(&self, params: &[F]) -> Result<()> {
-        if params.len() != self.params_len() {
-            let (found, expected) = (params.len(), self.params_len());
-            let (name, unit, why) = ("params", "numbers", "the shape of the score network");
-            return Err(Error::Shape { name, unit, found, expected, why });
-        }
-        match params.iter().position(|p| !p.is_finite()) {
-            Some(index) => Err(Error::BadParams { index, value: params[index].f64() }),
-            None => Ok(()),
-        }
+        check_params(params, self.params_len(), "the shape of the score network")
     }
 
     /// Makes parameters read new features of x, of which the old ones are `offset` + `slope` · new: the network stays the

@@ -1,7 +1,8 @@
 //! Many simulations on all cores, each from the random stream of its index.
 
 use super::{SimulationFailed, Simulator};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::parallel;
 use crate::rng::{SimulationStream, SimulationStreams};
 use crate::rows::Rows;
 use std::ops::{ControlFlow, Range};
@@ -69,9 +70,7 @@ pub fn simulate(
 ) -> Result<Simulations> {
     theta.expect_columns(simulator.theta_dim(), "parameters of the simulator")?;
     theta.expect_finite()?;
-    if !(1..=1024).contains(&threads) {
-        return Err(Error::setting("threads", threads, "between 1 and 1024"));
-    }
+    parallel::check_threads(threads)?;
     let (start, total, x_dim) = (Instant::now(), theta.len(), simulator.x_dim());
     let mut found = Simulations {
         x: vec![f32::NAN; total * x_dim],

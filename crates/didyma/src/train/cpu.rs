@@ -2,7 +2,7 @@
 
 use super::adam::AdamConfig;
 use super::engine::{Engine, EngineState};
-use super::optimiser::{Ledger, check_threads, read, write};
+use super::optimiser::{Ledger, read, write};
 use super::shared::{Data, Job, Shared, Stage};
 use super::team::Team;
 use super::tiles::TILE;
@@ -10,6 +10,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::estimator::Plan;
 use crate::flow::SplineFlow;
+use crate::parallel;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -53,7 +54,7 @@ impl CpuEngine {
         let ledger = Ledger::new(config)?;
         flow.check_params(&params)?;
         check_data(&flow, data)?;
-        check_threads(threads)?;
+        parallel::check_threads(threads)?;
         let shared = Shared::new(flow, params, data, threads);
         let team = Team::new(threads, shared, |shared, member, stage| {
             shared.work(member, Stage::ALL[stage]);
@@ -66,13 +67,7 @@ impl CpuEngine {
     fn prepare(&self, plan: &Plan) -> Result<f64> {
         let shared = self.team.state();
         let mut job = write(&shared.job);
-        let rows = job.data.log_prior.len();
-        if plan.groups().is_empty() {
-            return Err(Error::EmptyPlan);
-        }
-        if let Some(row) = plan.last_row().filter(|&row| row as usize >= rows) {
-            return Err(Error::NoSuchRow { row: row as usize, rows });
-        }
+        plan.check(job.data.log_prior.len())?;
         job.plan.copy_from(plan);
         let Job { plan, tiles, parts, .. } = &mut *job;
         tiles.cut(plan);

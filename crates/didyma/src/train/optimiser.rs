@@ -203,14 +203,6 @@ impl Ledger {
     }
 }
 
-/// Refuses numbers of threads that no machine has.
-pub(super) fn check_threads(threads: usize) -> Result<()> {
-    match (1..=1024).contains(&threads) {
-        true => Ok(()),
-        false => Err(Error::setting("threads", threads, "between 1 and 1024")),
-    }
-}
-
 // A lock is poisoned only by a panic, which ends the run anyway.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -3,13 +3,14 @@
 use super::adam::AdamConfig;
 use super::engine::{Engine, EngineState};
 use super::noise::Noise;
-use super::optimiser::{Ledger, Optimiser, check_threads, lock, read, write};
+use super::optimiser::{Ledger, Optimiser, lock, read, write};
 use super::team::Team;
 use super::tiles::{Tile, Tiles};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::estimator::{Group, Plan};
 use crate::flow::Gradient;
+use crate::parallel;
 use crate::score::{ScoreModel, TRAINED_FROM, Tape};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -161,7 +162,7 @@ impl ScoreEngine {
         noise.check()?;
         model.check_params(&params)?;
         check_data(&model, data)?;
-        check_threads(threads)?;
+        parallel::check_threads(threads)?;
         let (plan, tiles) = (Plan::default(), Tiles::default());
         let shared = Shared {
             members: (0..threads).map(|_| Mutex::new(Tape::new(&model))).collect(),
@@ -209,12 +210,7 @@ fn check_data(model: &ScoreModel, data: &Dataset) -> Result<()> {
 /// Refuses rows that are not there, and groups of more than one row's own term: a score network has no density to compare
 /// atoms by.
 fn check_plan(plan: &Plan, rows: usize) -> Result<()> {
-    if plan.groups().is_empty() {
-        return Err(Error::EmptyPlan);
-    }
-    if let Some(row) = plan.last_row().filter(|&row| row as usize >= rows) {
-        return Err(Error::NoSuchRow { row: row as usize, rows });
-    }
+    plan.check(rows)?;
     let is_own = |group: &&Group| group.pairs() == 1 && plan.terms(group).is_empty();
     match plan.groups().iter().find(|group| !is_own(group)) {
         None => Ok(()),

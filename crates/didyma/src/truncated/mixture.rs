@@ -3,6 +3,7 @@
 use crate::cholesky::Cholesky;
 use crate::error::{Error, Result};
 use crate::posterior::Point;
+use crate::weights::{Cumulative, effective, normalised};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -13,8 +14,8 @@ const TAIL: usize = 3;
 #[derive(Debug)]
 pub(super) struct Mixture {
     pub dim: usize,
-    /// Running sums of the particles' weights, from which a centre is drawn.
-    cumulative: Vec<f64>,
+    /// From which a centre is drawn.
+    cumulative: Cumulative,
     weights: Vec<f64>,
     centres: Vec<f64>,
     /// L of the kernels' covariance L Lᵀ, and L⁻¹ times the centres.
@@ -37,7 +38,7 @@ impl Mixture {
         let dim = centres.len() / log_weights.len();
         let weights = normalised(log_weights);
         let d = dim as f64;
-        let width = (4.0 / (d + 2.0) / effective(log_weights).max(1.0)).powf(1.0 / (d + 4.0));
+        let width = (4.0 / (d + 2.0) / effective(&weights).max(1.0)).powf(1.0 / (d + 4.0));
         let mut covariance = Cholesky::weighted_covariance(&centres, &weights, dim);
         covariance.iter_mut().for_each(|c| *c *= width * width);
         (0..dim).for_each(|i| covariance[i * (dim + 1)] += 1e-12);
@@ -46,18 +47,12 @@ impl Mixture {
         };
         let mut white_centres = centres.clone();
         white_centres.chunks_exact_mut(dim).for_each(|centre| kernel.solve_lower(centre));
-        let mut sum = 0.0;
-        let running = weights.iter().map(|w| {
-            sum += w;
-            sum
-        });
-        let cumulative = running.collect();
+        let cumulative = Cumulative::new(&weights);
         Ok(Self { dim, cumulative, weights, centres, kernel, white_centres })
     }
 
     pub fn sample(&self, rng: &mut impl rand::Rng) -> Vec<f64> {
-        let (place, last) = (rng.random::<f64>(), self.cumulative.len() - 1);
-        let i = self.cumulative.partition_point(|&sum| sum < place).min(last);
+        let i = self.cumulative.at(rng.random());
         let mut z: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(rng)).collect();
         let squares = (0..TAIL).map(|_| f64::powi(StandardNormal.sample(rng), 2)).sum::<f64>();
         let stretch = (TAIL as f64 / squares).sqrt();
@@ -84,17 +79,4 @@ impl Mixture {
         });
         density.sum::<f64>().ln()
     }
-}
-
-/// Weights that sum to 1.
-pub(super) fn normalised(log_weights: &[f64]) -> Vec<f64> {
-    let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = log_weights.iter().map(|l| (l - top).exp()).collect();
-    let total: f64 = weights.iter().sum();
-    weights.into_iter().map(|w| w / total).collect()
-}
-
-/// How many equal weights these are worth: 1 / Σ w².
-pub(super) fn effective(log_weights: &[f64]) -> f64 {
-    1.0 / normalised(log_weights).iter().map(|w| w * w).sum::<f64>()
 }

@@ -17,7 +17,8 @@ mod walk;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::posterior::{Point, Posterior, SampleStreams, Samples};
-use mixture::{Mixture, effective};
+use crate::weights::{effective, normalised};
+use mixture::Mixture;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -116,7 +117,8 @@ impl<'a> TruncatedPrior<'a> {
                 break;
             }
             let weights = |beta: f64| swarm.iter().map(|c| c.log_weight(beta)).collect::<Vec<_>>();
-            let worth = |beta: f64| effective(&weights(beta)) >= WORTH * swarm.len() as f64;
+            let worth =
+                |beta: f64| effective(&normalised(&weights(beta))) >= WORTH * swarm.len() as f64;
             let (mut low, mut high) = (beta, 1.0);
             if worth(high) {
                 low = high;

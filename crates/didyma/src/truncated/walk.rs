@@ -4,12 +4,12 @@
 //! swarm, whose differences have the shape of the region, and Metropolis' rule for p on A. The candidates stay as they are
 //! and the step is symmetric, so that p on A is left as it is by every step.
 
-use super::mixture::normalised;
 use super::{BLOCK, Candidate, STAGE_STREAMS, STAGES, TruncatedPrior};
 use crate::error::Result;
 use crate::parallel;
 use crate::posterior::Point;
 use crate::rng::Stream;
+use crate::weights::{Cumulative, normalised};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -29,14 +29,7 @@ impl TruncatedPrior<'_> {
         threads: usize,
     ) -> Result<Vec<f32>> {
         let log_weights: Vec<f64> = swarm.iter().map(|c| c.log_weight(1.0)).collect();
-        let mut sum = 0.0;
-        let cumulative: Vec<f64> = normalised(&log_weights)
-            .iter()
-            .map(|w| {
-                sum += w;
-                sum
-            })
-            .collect();
+        let cumulative = Cumulative::new(&normalised(&log_weights));
         let blocks = parallel::map(count.div_ceil(BLOCK), threads, |block| {
             let (from, index) = (self.streams, STAGE_STREAMS * (STAGES + 2) + block as u64);
             let mut rng = from.streams.stream(from.purpose, from.round, index);
@@ -45,8 +38,7 @@ impl TruncatedPrior<'_> {
             let places = first..count.min(first + BLOCK);
             let start = places.map(|i| {
                 let place = (i as f64 + rng.random::<f64>()) / count as f64;
-                let at = cumulative.partition_point(|&sum| sum < place).min(swarm.len() - 1);
-                swarm[at].point.clone()
+                swarm[cumulative.at(place)].point.clone()
             });
             self.walk_block(start.collect(), swarm, &mut rng)
         });
