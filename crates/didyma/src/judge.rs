@@ -36,13 +36,21 @@ impl<'a> TaskJudge<'a> {
         Self { reference: Some(reference), ..self }
     }
 
-    fn lmd(&self, samples: Rows, round: u32) -> Result<f64> {
+    fn lmd(&self, samples: Rows, round: u32) -> Result<Option<f64>> {
+        let Some(scale) = &self.task.scale else { return Ok(None) };
         let streams = self.streams.simulations(Purpose::Metric, round.into());
         let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
         let simulator = &*self.task.simulator;
         let found = simulator::simulate(simulator, samples, &streams, 0, self.threads, go_on)?;
         let x = Rows::new("x", &found.x, simulator.x_dim())?;
-        Ok(median_distance(x, &self.task.observation, &self.task.scale)?.ln())
+        Ok(Some(median_distance(x, &self.task.observation, scale)?.ln()))
+    }
+
+    fn nlog(&self, posterior: &Posterior) -> Result<Option<f64>> {
+        let Some(truth) = &self.task.truth else { return Ok(None) };
+        let truth: Vec<f32> = truth.iter().map(|&t| t as f32).collect();
+        let truth = Rows::new("truth", &truth, self.task.prior.dim())?;
+        Ok(Some(-posterior.log_density(truth, self.threads)?[0]))
     }
 }
 
@@ -56,13 +64,11 @@ impl Judge for TaskJudge<'_> {
         let samples = Rows::new("samples", &samples, dim)?;
         let reference = self.reference.as_ref().map(|rows| Rows::new("reference", rows, dim));
         let reference = reference.transpose()?;
-        let truth: Vec<f32> = task.truth.iter().map(|&t| t as f32).collect();
-        let at_truth = posterior.log_density(Rows::new("truth", &truth, dim)?, *threads)?[0];
         Ok(Scores {
             c2st: reference.map(|r| c2st(r, samples, *threads, streams)).transpose()?,
             mmd2: reference.map(|r| mmd2(r, samples, *threads)).transpose()?,
-            lmd: Some(self.lmd(samples, round)?),
-            nlog: Some(-at_truth),
+            lmd: self.lmd(samples, round)?,
+            nlog: self.nlog(posterior)?,
         })
     }
 }

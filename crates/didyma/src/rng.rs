@@ -7,7 +7,8 @@
 //! uniform bits would mean breaking ChaCha8. A stream depends on its address alone: not on the order
 //! in which streams are asked for, on threads, or on the clock. Each yields 2⁷⁰ bytes.
 
-use rand::{Rng, SeedableRng};
+use rand::rand_core::Infallible;
+use rand::{Rng, SeedableRng, TryRng};
 use rand_chacha::ChaCha8Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -39,6 +40,8 @@ pub enum Purpose {
     Metric = 9,
     /// Times and noise of a score network's loss.
     Noise = 10,
+    /// Folds and networks that tell which simulations fail.
+    Validity = 11,
 }
 
 /// All random streams of a run.
@@ -83,7 +86,65 @@ impl Streams {
 
 /// The random stream of one simulation: as statistically sound as needed for Monte Carlo, and ready after a
 /// few nanoseconds, where a ChaCha8 stream takes longer than a whole cheap simulation.
-pub type SimulationStream = Xoshiro256PlusPlus;
+///
+/// It remembers where it starts, so that a program outside of this process can be told: by a [`seed`](Self::seed)
+/// for whatever generator it has, or by the [`words`](Self::words) from which it can draw these very numbers.
+///
+/// ```
+/// use didyma::rng::{Purpose, Streams};
+/// use rand::{Rng, SeedableRng};
+/// use rand_xoshiro::Xoshiro256PlusPlus;
+/// let mut stream = Streams::new(7).simulations(Purpose::Simulation, 1).stream(41);
+/// let bytes: Vec<u8> = stream.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let mut same = Xoshiro256PlusPlus::from_seed(bytes.try_into().unwrap());
+/// assert_eq!(stream.next_u64(), same.next_u64());
+/// assert!(stream.seed() < 1 << 53);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimulationStream {
+    rng: Xoshiro256PlusPlus,
+    words: [u64; 4],
+}
+
+impl SimulationStream {
+    #[inline]
+    fn from_words(words: [u64; 4]) -> Self {
+        let mut state = [0; 32];
+        for (bytes, word) in state.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        Self { rng: Xoshiro256PlusPlus::from_seed(state), words }
+    }
+
+    /// The state of xoshiro256++ from which the stream starts, however much was drawn since.
+    pub fn words(&self) -> [u64; 4] {
+        self.words
+    }
+
+    /// A seed for another generator: 53 bits, which every language holds exactly in a double.
+    pub fn seed(&self) -> u64 {
+        self.words.iter().fold(0, |seed: u64, word| mix(seed.wrapping_add(ODD) ^ word)) >> 11
+    }
+}
+
+impl TryRng for SimulationStream {
+    type Error = Infallible;
+
+    #[inline]
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.rng.try_next_u32()
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.rng.try_next_u64()
+    }
+
+    #[inline]
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.rng.try_fill_bytes(bytes)
+    }
+}
 
 /// The streams of a round's simulations, one for each index.
 ///
@@ -105,12 +166,10 @@ impl Streams {
 
 impl SimulationStreams {
     /// The stream of one simulation.
+    #[inline]
     pub fn stream(&self, index: u64) -> SimulationStream {
-        let mut state = [0; 32];
-        for (bytes, key) in state.chunks_exact_mut(8).zip(self.keys) {
-            bytes.copy_from_slice(&mix(key.wrapping_add(index.wrapping_mul(ODD))).to_le_bytes());
-        }
-        Xoshiro256PlusPlus::from_seed(state)
+        let index = index.wrapping_mul(ODD);
+        SimulationStream::from_words(self.keys.map(|key| mix(key.wrapping_add(index))))
     }
 }
 
@@ -119,6 +178,7 @@ const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A bijection of 64 bits in which every bit of the input flips every bit of the output with probability
 /// about one half (Stafford's thirteenth variant, as in SplitMix64).
+#[inline]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -145,6 +205,27 @@ mod tests {
         for (i, a) in streams.iter().enumerate() {
             assert!(streams[i + 1..].iter().all(|b| a != b));
         }
+    }
+
+    /// The numbers are those of xoshiro256++, and seeds of neighbouring simulations differ in about half their bits.
+    #[test]
+    fn a_stream_knows_where_it_starts() {
+        let streams = Streams::new(3).simulations(Purpose::Simulation, 1);
+        let (mut stream, mut flips) = (streams.stream(5), 0);
+        let bytes: Vec<u8> = stream.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut same = Xoshiro256PlusPlus::from_seed(bytes.try_into().unwrap());
+        assert!((0..9).all(|_| stream.next_u64() == same.next_u64()));
+        assert_eq!(
+            (stream.words(), stream.seed()),
+            (streams.stream(5).words(), streams.stream(5).seed())
+        );
+        for i in 0..1000 {
+            let (a, b) = (streams.stream(i).seed(), streams.stream(i + 1).seed());
+            assert!(a < 1 << 53);
+            flips += (a ^ b).count_ones();
+        }
+        // 53,000 fair coins: ±4 standard deviations of √53000 / 2.
+        assert!((f64::from(flips) - 26_500.0).abs() < 4.0 * 53_000f64.sqrt() / 2.0, "{flips}");
     }
 
     /// First outputs of neighbouring simulations: uniform, and uncorrelated from one to the next.

@@ -18,7 +18,7 @@ fn abc(task: &Task, particles: usize, simulations: u64) -> SmcAbc<'_> {
         simulator: &*task.simulator,
         support: None,
         observation: &task.observation,
-        scale: &task.scale,
+        scale: task.scale.as_ref().unwrap(),
         particles,
         simulations,
         tolerance: 0.0,

@@ -21,6 +21,14 @@ fn task(name: &str) -> Task {
     Task::named(name).unwrap()
 }
 
+fn truth(task: &Task) -> &[f64] {
+    task.truth.as_deref().unwrap()
+}
+
+fn scale(task: &Task) -> &[f64] {
+    task.scale.as_deref().unwrap()
+}
+
 /// x of `count` simulations, at θ or at draws of the prior.
 fn run(task: &Task, theta: Option<&[f64]>, count: usize) -> (Vec<f32>, Vec<f32>) {
     let all = match theta {
@@ -48,14 +56,17 @@ fn every_task_is_complete() {
         let task = task(name);
         assert_eq!(task.name, name);
         let (d, c) = (task.prior.dim(), task.simulator.x_dim());
-        assert_eq!((task.simulator.theta_dim(), task.truth.len()), (d, d), "{name}");
+        assert_eq!((task.simulator.theta_dim(), truth(&task).len()), (d, d), "{name}");
         assert_eq!(
-            (task.observation.len(), task.scale.len(), task.summaries.len()),
+            (task.observation.len(), scale(&task).len(), task.summaries.len()),
             (c, c, c),
             "{name}"
         );
         assert_eq!(task.labels.len(), d, "{name}");
-        assert!(task.prior.contains(&task.truth) && task.scale.iter().all(|&s| s > 0.0), "{name}");
+        assert!(
+            task.prior.contains(truth(&task)) && scale(&task).iter().all(|&s| s > 0.0),
+            "{name}"
+        );
         let (_, x) = run(&task, None, 200);
         assert!(x.iter().all(|v| v.is_finite()), "{name}");
     }
@@ -104,7 +115,7 @@ fn two_moons_has_its_closed_form_moments() {
 fn two_moons_has_its_ideal_scores() {
     let task = task("two-moons");
     let Density::Normalised(density) = task.density else { panic!("its density is known") };
-    let log_p = density(&task.observation, &task.truth);
+    let log_p = density(&task.observation, truth(&task));
     assert!((log_p - 4.1508).abs() < 5e-5, "{log_p}");
     assert!((nlog(log_p, 1.0) + 4.1508 - 0.001f64.ln_1p()).abs() < 5e-5);
     // Entropy of the density under its own sampler: −3.6560 in closed form.
@@ -122,7 +133,7 @@ fn two_moons_has_its_ideal_scores() {
         let go_on = &mut |_: Progress| ControlFlow::Continue(());
         let x = simulate(&*task.simulator, rows, &streams, 0, 2, go_on).unwrap().x;
         let x = Rows::new("x", &x, 2).unwrap();
-        let lmd = median_distance(x, &task.observation, &task.scale).unwrap().ln();
+        let lmd = median_distance(x, &task.observation, scale(&task)).unwrap().ln();
         assert!((lmd - expected).abs() < 4.0 * 0.0014 + 5e-5, "{lmd} instead of {expected}");
     }
 }
@@ -140,7 +151,7 @@ fn lotka_volterra_has_the_known_summaries() {
     let other = Task { simulator: Box::new(lookahead), ..task("lotka-volterra") };
     let n = 20_000;
     for task in [task("lotka-volterra"), other] {
-        let (_, x) = run(&task, Some(&task.truth), n);
+        let (_, x) = run(&task, Some(truth(&task)), n);
         let (found_mean, found_sd) = moments(&x, 9);
         let both = (1.0 / n as f64 + 1e-5).sqrt();
         close("mean", &found_mean, &mean, |i| 4.0 * sd[i] * both + 5e-5);
@@ -175,7 +186,7 @@ fn mg1_has_the_known_summaries() {
     let n = 100_000;
     let mean = [0.1190, 0.9551, 1.3686, 1.7540, 3.0116];
     let sd = [0.1046, 0.1344, 0.1017, 0.1904, 0.2934];
-    let (_, x) = run(&task, Some(&task.truth), n);
+    let (_, x) = run(&task, Some(truth(&task)), n);
     let (found_mean, found_sd) = moments(&x, 5);
     close("mean", &found_mean, &mean, |i| 4.0 * sd[i] * (2.0 / n as f64).sqrt() + 5e-5);
     // A standard deviation of n numbers has a relative error of about √(κ − 1)/(2√n), κ ≤ 6 here.
@@ -218,7 +229,7 @@ fn hodgkin_huxley_has_the_known_summaries() {
     let mean = [5.0, -70.265, 0.038442, -56.454, 375.20, 3.7037, 18.324];
     let sd = [0.0, 0.12699, 0.01579, 0.03891, 0.43044, 0.0037927, 0.021456];
     let digit = [0.0, 5e-4, 5e-7, 5e-4, 5e-3, 5e-5, 5e-4];
-    let (found, found_sd) = moments(&run(&task, Some(&task.truth), n).1, 7);
+    let (found, found_sd) = moments(&run(&task, Some(truth(&task)), n).1, 7);
     // f32 has 24 bits: 375 is stored to 1.5e-5.
     close("mean", &found, &mean, |i| {
         4.0 * sd[i] * (1f64 / 500.0 + 1.0 / n as f64).sqrt() + digit[i] + 2e-5
@@ -361,7 +372,7 @@ fn the_chain_of_slcp_agrees_with_its_simulator() {
 fn scores_of_prior_and_truth_are_known() {
     for (name, expected) in [("two-moons", 1.3863), ("lotka-volterra", 7.7836), ("mg1", 3.5066)] {
         let task = task(name);
-        let found = -task.prior.log_density(&task.truth);
+        let found = -task.prior.log_density(truth(&task));
         assert!((found - expected).abs() < 5e-5, "{name}: {found}");
     }
     // Medians of n distances: a standard error of about 1.25 sd/√n of the log-distance near the median. It is 0.4
@@ -372,11 +383,11 @@ fn scores_of_prior_and_truth_are_known() {
         let task = task(name);
         let lmd = |theta: Option<&[f64]>| {
             let (_, x) = run(&task, theta, n);
-            let x = Rows::new("x", &x, task.scale.len()).unwrap();
-            median_distance(x, &task.observation, &task.scale).unwrap().ln()
+            let x = Rows::new("x", &x, scale(&task).len()).unwrap();
+            median_distance(x, &task.observation, scale(&task)).unwrap().ln()
         };
         let error = |sd: f64| 4.0 * 1.25 * sd * (1.0 / n as f64 + 1.0 / 2000.0).sqrt();
-        let (truth, prior) = (lmd(Some(&task.truth)), lmd(None));
+        let (truth, prior) = (lmd(Some(truth(&task))), lmd(None));
         assert!((truth - at_truth).abs() < error(0.5), "{name}: {truth}");
         assert!((prior - at_prior).abs() < error(1.3), "{name}: {prior}");
     }

@@ -1,6 +1,6 @@
 //! Two Gaussian tasks of the field's benchmark, whose posteriors are known exactly.
 
-use super::{Density, Reference, Task};
+use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::prior::{Marginal, Prior};
 use crate::rng::SimulationStream;
@@ -24,17 +24,17 @@ pub(super) fn linear() -> Result<Task> {
     let marginal = Marginal::Normal { mean: 0.0, sd: VARIANCE.sqrt() };
     let truth: [f64; DIM] = [0.35, -0.21, 0.08, 0.52, -0.46, 0.13, -0.02, 0.27, -0.38, 0.19];
     Ok(Task {
-        name: "gaussian-linear",
-        about: "a Gaussian in ten dimensions with a Gaussian prior",
+        name: "gaussian-linear".into(),
+        about: "a Gaussian in ten dimensions with a Gaussian prior".into(),
         prior: Prior::new((1..=DIM).map(|i| (format!("theta{i}"), marginal)))?,
         simulator: Box::new(from_fn(DIM, DIM, gaussian_linear)),
         observation: vec![
             0.565, -0.746, -0.322, 0.543, -0.524, 0.252, -0.096, 0.221, -0.570, 0.397,
         ],
-        truth: truth.to_vec(),
-        scale: vec![VARIANCE.sqrt(); DIM],
-        labels: vec!["θ₁", "θ₂", "θ₃", "θ₄", "θ₅", "θ₆", "θ₇", "θ₈", "θ₉", "θ₁₀"],
-        summaries: vec!["x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10"],
+        truth: Some(truth.to_vec()),
+        scale: Some(vec![VARIANCE.sqrt(); DIM]),
+        labels: words(["θ₁", "θ₂", "θ₃", "θ₄", "θ₅", "θ₆", "θ₇", "θ₈", "θ₉", "θ₁₀"]),
+        summaries: words(["x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10"]),
         support: None,
         reference: Reference::Exact(linear_posterior),
         density: Density::Normalised(linear_log_posterior),
@@ -63,15 +63,15 @@ pub fn gaussian_linear(theta: &[f64], rng: &mut SimulationStream, x: &mut [f64])
 
 pub(super) fn mixture() -> Result<Task> {
     Ok(Task {
-        name: "gaussian-mixture",
-        about: "one mean, two spreads: a peak inside a broad hill",
+        name: "gaussian-mixture".into(),
+        about: "one mean, two spreads: a peak inside a broad hill".into(),
         prior: Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
         simulator: Box::new(from_fn(2, 2, gaussian_mixture)),
         observation: vec![-3.27, 3.87],
-        truth: vec![-3.1, 4.0],
-        scale: vec![(0.5 * (SPREADS[0].powi(2) + SPREADS[1].powi(2))).sqrt(); 2],
-        labels: vec!["θ₁", "θ₂"],
-        summaries: vec!["x1", "x2"],
+        truth: Some(vec![-3.1, 4.0]),
+        scale: Some(vec![(0.5 * (SPREADS[0].powi(2) + SPREADS[1].powi(2))).sqrt(); 2]),
+        labels: words(["θ₁", "θ₂"]),
+        summaries: words(["x1", "x2"]),
         support: None,
         reference: Reference::Exact(mixture_posterior),
         density: Density::Normalised(mixture_log_posterior),

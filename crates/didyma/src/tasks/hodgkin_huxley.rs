@@ -1,6 +1,6 @@
 //! Hodgkin-Huxley: the membrane of a neuron under a current step (Pospischil et al., 2008, kinetics).
 
-use super::{Density, Reference, Task};
+use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
@@ -23,8 +23,8 @@ const ON: std::ops::Range<usize> = 1000..11_000;
 
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
-        name: "hodgkin-huxley",
-        about: "a neuron's membrane under a current step, eight parameters",
+        name: "hodgkin-huxley".into(),
+        about: "a neuron's membrane under a current step, eight parameters".into(),
         prior: Prior::uniform(
             ["g_na", "g_k", "g_leak", "g_m", "tau_max", "minus_v_t", "noise", "minus_e_leak"],
             [0.5, 1e-4, 1e-4, 1e-4, 50.0, 40.0, 1e-4, 35.0],
@@ -32,11 +32,11 @@ pub(super) fn task() -> Result<Task> {
         )?,
         simulator: Box::new(from_fn(8, 7, hodgkin_huxley)),
         observation: OBSERVATION.to_vec(),
-        truth: vec![50.0, 5.0, 0.1, 0.07, 600.0, 60.0, 0.1, 70.0],
+        truth: Some(vec![50.0, 5.0, 0.1, 0.07, 600.0, 60.0, 0.1, 70.0]),
         // Standard deviations under the prior: at the truth the spike count does not vary at all.
-        scale: vec![7.656, 14.15, 7.919, 15.52, 358.5, 4.100, 19.10],
-        labels: vec!["g_Na", "g_K", "g_l", "g_M", "τ_max", "−V_T", "σ", "−E_l"],
-        summaries: vec![
+        scale: Some(vec![7.656, 14.15, 7.919, 15.52, 358.5, 4.100, 19.10]),
+        labels: words(["g_Na", "g_K", "g_l", "g_M", "τ_max", "−V_T", "σ", "−E_l"]),
+        summaries: words([
             "spikes",
             "rest_mean",
             "rest_sd",
@@ -44,7 +44,7 @@ pub(super) fn task() -> Result<Task> {
             "variance",
             "skewness",
             "kurtosis",
-        ],
+        ]),
         support: None,
         reference: Reference::None,
         density: Density::Unknown,

@@ -1,6 +1,6 @@
 //! Lotka-Volterra: predators and prey as a Markov jump process.
 
-use super::{Density, Reference, Task};
+use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
@@ -28,8 +28,8 @@ pub enum Record {
 
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
-        name: "lotka-volterra",
-        about: "predators and prey, a Markov jump process with four rates",
+        name: "lotka-volterra".into(),
+        about: "predators and prey, a Markov jump process with four rates".into(),
         prior: Prior::uniform(
             ["log_predator_birth", "log_predator_death", "log_prey_birth", "log_predation"],
             [-5.0; 4],
@@ -37,10 +37,10 @@ pub(super) fn task() -> Result<Task> {
         )?,
         simulator: Box::new(from_fn(4, 9, lotka_volterra(Record::Exact))),
         observation: vec![4.6431, 4.0170, 7.1992, 6.6024, 0.9765, 0.9237, 0.9712, 0.9078, 0.047567],
-        truth: vec![0.01f64.ln(), 0.5f64.ln(), 0.0, 0.01f64.ln()],
-        scale: vec![0.3294, 0.5483, 0.6285, 0.9639, 0.0091, 0.0222, 0.0107, 0.0224, 0.1823],
-        labels: vec!["log c₁", "log c₂", "log c₃", "log c₄"],
-        summaries: vec![
+        truth: Some(vec![0.01f64.ln(), 0.5f64.ln(), 0.0, 0.01f64.ln()]),
+        scale: Some(vec![0.3294, 0.5483, 0.6285, 0.9639, 0.0091, 0.0222, 0.0107, 0.0224, 0.1823]),
+        labels: words(["log c₁", "log c₂", "log c₃", "log c₄"]),
+        summaries: words([
             "log_mean_x",
             "log_mean_y",
             "log_var_x",
@@ -50,7 +50,7 @@ pub(super) fn task() -> Result<Task> {
             "ac1_y",
             "ac2_y",
             "cross",
-        ],
+        ]),
         support: None,
         reference: Reference::Stored(include_bytes!("../../data/lotka-volterra.f32")),
         density: Density::Unknown,

@@ -1,6 +1,6 @@
 //! M/G/1: a queue with one server, of which only the times between departures are seen.
 
-use super::{Density, Reference, Task};
+use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
@@ -20,15 +20,15 @@ fn prior(high: [f64; 3]) -> Result<Prior> {
 
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
-        name: "mg1",
-        about: "a queue: quartiles of the times between departures",
+        name: "mg1".into(),
+        about: "a queue: quartiles of the times between departures".into(),
         prior: prior([10.0, 10.0, 1.0 / 3.0])?,
         simulator: Box::new(from_fn(3, 5, mg1)),
         observation: OBSERVATION.to_vec(),
-        truth: vec![1.0, 4.0, 0.2],
-        scale: vec![0.1049, 0.1336, 0.1006, 0.1893, 0.2918],
-        labels: vec!["θ₁", "θ₂", "θ₃"],
-        summaries: vec!["log_min", "log_q25", "log_median", "log_q75", "log_max"],
+        truth: Some(vec![1.0, 4.0, 0.2]),
+        scale: Some(vec![0.1049, 0.1336, 0.1006, 0.1893, 0.2918]),
+        labels: words(["θ₁", "θ₂", "θ₃"]),
+        summaries: words(["log_min", "log_q25", "log_median", "log_q75", "log_max"]),
         // No time between departures is shorter than the shortest service.
         support: Some(prior([OBSERVATION[0].exp(), 10.0, 1.0 / 3.0])?),
         reference: Reference::Stored(include_bytes!("../../data/mg1.f32")),

@@ -8,6 +8,7 @@ mod hodgkin_huxley;
 mod lotka_volterra;
 mod mg1;
 mod reference;
+mod scale;
 mod sir;
 mod slcp;
 mod slice;
@@ -61,9 +62,9 @@ pub enum Density {
 /// An inference problem.
 pub struct Task {
     /// Its name on the command line.
-    pub name: &'static str,
+    pub name: String,
     /// In one line.
-    pub about: &'static str,
+    pub about: String,
     /// The prior.
     pub prior: Prior,
     /// The simulator.
@@ -71,20 +72,24 @@ pub struct Task {
     /// x_o. For the paper's first three tasks it is the paper's, for the others the row of
     /// `didyma simulate TASK --theta truth -n 1`, frozen here (rounded, but for Hodgkin-Huxley).
     pub observation: Vec<f64>,
-    /// θ*, the parameters that the observation is thought to come from.
-    pub truth: Vec<f64>,
-    /// s, the scale of each summary in distances.
-    pub scale: Vec<f64>,
+    /// θ*, the parameters that the observation is thought to come from, if it is known.
+    pub truth: Option<Vec<f64>>,
+    /// s, the scale of each summary in distances, if it is known.
+    pub scale: Option<Vec<f64>>,
     /// What the parameters are called in figures.
-    pub labels: Vec<&'static str>,
+    pub labels: Vec<String>,
     /// Names of the summaries.
-    pub summaries: Vec<&'static str>,
+    pub summaries: Vec<String>,
     /// A prior that is the same but for regions where the posterior is 0 for sure, if there are any.
     pub support: Option<Prior>,
     /// Where samples of its posterior come from.
     pub reference: Reference,
     /// What is known of its posterior's density.
     pub density: Density,
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
 }
 
 /// A task, made when it is asked for.

@@ -37,7 +37,7 @@ impl Task {
             _ => {
                 let why =
                     "a task whose posterior is known: this one has no reference; try didyma abc";
-                Err(Error::setting("task", self.name, why))
+                Err(Error::setting("task", &self.name, why))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! SIR: an epidemic in a population of a million, seen through ten samples of a thousand people.
 
-use super::{Density, Reference, Task};
+use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::prior::{Marginal, Prior};
 use crate::rng::SimulationStream;
@@ -20,22 +20,22 @@ const STEPS: usize = 4;
 pub(super) fn task() -> Result<Task> {
     let log_normal = |median: f64, sd| Marginal::LogNormal { mean: median.ln(), sd };
     Ok(Task {
-        name: "sir",
-        about: "an epidemic: contact and recovery rate from ten test series",
+        name: "sir".into(),
+        about: "an epidemic: contact and recovery rate from ten test series".into(),
         prior: Prior::new([
             ("contact_rate", log_normal(0.4, 0.5)),
             ("recovery_rate", log_normal(0.125, 0.2)),
         ])?,
         simulator: Box::new(from_fn(2, TIMES, sir)),
         observation: vec![0.0, 0.0, 24.0, 348.0, 100.0, 14.0, 4.0, 0.0, 0.0, 0.0],
-        truth: vec![0.42, 0.12],
+        truth: Some(vec![0.42, 0.12]),
         // Standard deviations at the truth, or 1 where hardly anybody is infected.
-        scale: vec![1.0, 1.0, 5.0, 15.1, 9.2, 4.0, 1.6, 1.0, 1.0, 1.0],
-        labels: vec!["β", "γ"],
-        summaries: vec![
+        scale: Some(vec![1.0, 1.0, 5.0, 15.1, 9.2, 4.0, 1.6, 1.0, 1.0, 1.0]),
+        labels: words(["β", "γ"]),
+        summaries: words([
             "day0", "day17", "day34", "day51", "day68", "day85", "day102", "day119", "day136",
             "day153",
-        ],
+        ]),
         support: None,
         reference: Reference::Chain { flips: &[] },
         density: Density::Unnormalised(log_posterior),

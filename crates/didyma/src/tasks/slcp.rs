@@ -1,6 +1,6 @@
 //! SLCP: a simple likelihood with a complex posterior; four points of a Gaussian whose covariance is inferred.
 
-use super::{Density, Reference, Task};
+use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
@@ -14,8 +14,8 @@ const BOUND: f64 = 3.0;
 
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
-        name: "slcp",
-        about: "simple likelihood, complex posterior with four modes",
+        name: "slcp".into(),
+        about: "simple likelihood, complex posterior with four modes".into(),
         prior: Prior::uniform(
             ["theta1", "theta2", "theta3", "theta4", "theta5"],
             [-BOUND; 5],
@@ -23,11 +23,11 @@ pub(super) fn task() -> Result<Task> {
         )?,
         simulator: Box::new(from_fn(5, 2 * POINTS, slcp)),
         observation: vec![1.380, -3.761, -0.571, -3.403, 0.499, -2.723, 0.459, -3.111],
-        truth: vec![0.7, -2.9, -1.0, -0.9, 0.6],
+        truth: Some(vec![0.7, -2.9, -1.0, -0.9, 0.6]),
         // Standard deviations at the truth, θ₃² and θ₄².
-        scale: [1.0, 0.81].repeat(POINTS),
-        labels: vec!["θ₁", "θ₂", "θ₃", "θ₄", "θ₅"],
-        summaries: vec!["x11", "x12", "x21", "x22", "x31", "x32", "x41", "x42"],
+        scale: Some([1.0, 0.81].repeat(POINTS)),
+        labels: words(["θ₁", "θ₂", "θ₃", "θ₄", "θ₅"]),
+        summaries: words(["x11", "x12", "x21", "x22", "x31", "x32", "x41", "x42"]),
         support: None,
         reference: Reference::Chain { flips: &[2, 3] },
         density: Density::Unnormalised(log_posterior),

@@ -1,6 +1,6 @@
 //! Two Moons: a posterior of two crescents, known exactly.
 
-use super::{Density, Reference, Task};
+use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::prior::Prior;
 use crate::rng::SimulationStream;
@@ -18,15 +18,15 @@ const BOUND: f64 = 1.0;
 
 pub(super) fn task() -> Result<Task> {
     Ok(Task {
-        name: "two-moons",
-        about: "two crescents in two dimensions",
+        name: "two-moons".into(),
+        about: "two crescents in two dimensions".into(),
         prior: Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
         simulator: Box::new(from_fn(2, 2, two_moons)),
         observation: vec![0.0, 0.0],
-        truth: vec![0.2475, 0.2475],
-        scale: vec![1.0, 1.0],
-        labels: vec!["θ₁", "θ₂"],
-        summaries: vec!["x1", "x2"],
+        truth: Some(vec![0.2475, 0.2475]),
+        scale: Some(vec![1.0, 1.0]),
+        labels: words(["θ₁", "θ₂"]),
+        summaries: words(["x1", "x2"]),
         support: None,
         reference: Reference::Exact(sample),
         density: Density::Normalised(log_posterior_at_zero),

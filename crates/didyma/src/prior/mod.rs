@@ -1,40 +1,16 @@
-//! Priors: named parameters with independent marginals, and a bijection of their support to R^D.
+//! Priors: independent marginals, and a bijection of their support to R^D.
+
+mod marginal;
+mod truncated;
+
+pub use marginal::Marginal;
 
 use crate::error::{Error, Result};
 use crate::normal;
 use crate::parallel;
 use crate::rng::SimulationStreams;
 use rand::Rng;
-use rand_distr::{Distribution, StandardNormal, StandardUniform};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// The law of one parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Marginal {
-    /// Uniform between two bounds.
-    Uniform {
-        /// Lower bound.
-        low: f64,
-        /// Upper bound.
-        high: f64,
-    },
-    /// Normal.
-    Normal {
-        /// Mean.
-        mean: f64,
-        /// Standard deviation.
-        sd: f64,
-    },
-    /// The exponential of a normal variable.
-    LogNormal {
-        /// Mean of the logarithm.
-        mean: f64,
-        /// Standard deviation of the logarithm.
-        sd: f64,
-    },
-}
 
 /// One parameter: its name, and its law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,144 +46,6 @@ pub struct Prior {
     parameters: Vec<Parameter>,
 }
 
-impl Marginal {
-    fn check(&self) -> Result<()> {
-        match *self {
-            Self::Uniform { low, high } if !(low < high && (high - low).is_finite()) => {
-                Err(Error::setting(
-                    "uniform",
-                    format!("{low} to {high}"),
-                    "from a lower to a higher number",
-                ))
-            }
-            Self::Normal { mean, sd } | Self::LogNormal { mean, sd }
-                if !(mean.is_finite() && sd > 0.0 && sd.is_finite()) =>
-            {
-                let why = "a mean, and a standard deviation above 0";
-                Err(Error::setting("normal", format!("mean {mean}, sd {sd}"), why))
-            }
-            _ => self.check_precision(),
-        }
-    }
-
-    /// Draws are kept in single precision, and must find numbers inside of the support there.
-    fn check_precision(&self) -> Result<()> {
-        let largest = f64::from(f32::MAX);
-        let (ok, why) = match *self {
-            Self::Uniform { low, high } => (
-                ((low as f32).next_up().next_up() as f64) < high
-                    && low.abs().max(high.abs()) < largest,
-                "wide enough for numbers of 24 bits between its bounds: shift or scale the parameter",
-            ),
-            Self::Normal { mean, sd } => (mean.abs() + 40.0 * sd < largest, "within ±3e38"),
-            Self::LogNormal { mean, sd } => {
-                (mean.abs() + 10.0 * sd < 87.0, "between e^-87 and e^87 within 10 deviations")
-            }
-        };
-        match ok {
-            true => Ok(()),
-            false => Err(Error::setting("prior", self, why)),
-        }
-    }
-
-    /// Whether the value is inside the support, bounds excluded: there the bijection ends.
-    pub fn contains(&self, value: f64) -> bool {
-        match *self {
-            Self::Uniform { low, high } => low < value && value < high,
-            Self::Normal { .. } => value.is_finite(),
-            Self::LogNormal { .. } => value > 0.0 && value.is_finite(),
-        }
-    }
-
-    /// The value in single precision, strictly inside the support: what rounding puts on a bound, or the bijection
-    /// beyond it, goes to the nearest number inside.
-    fn rounded_inside(&self, value: f64) -> f32 {
-        let rounded = value as f32;
-        let (low, high) = match *self {
-            _ if self.contains(f64::from(rounded)) => return rounded,
-            Self::Uniform { low, high } => (low, high),
-            Self::Normal { .. } => (f64::from(f32::MIN), f64::from(f32::MAX)),
-            Self::LogNormal { .. } => (0.0, f64::from(f32::MAX)),
-        };
-        let nearest = if value <= low { low as f32 } else { high as f32 };
-        let around = [nearest.next_up(), nearest, nearest.next_down()];
-        around.into_iter().find(|&v| self.contains(f64::from(v))).unwrap_or(nearest)
-    }
-
-    /// Log-density, −∞ outside the support.
-    pub fn log_density(&self, value: f64) -> f64 {
-        let normal = |z: f64, sd: f64| normal::log_density(z) - sd.ln();
-        match *self {
-            _ if !self.contains(value) => f64::NEG_INFINITY,
-            Self::Uniform { low, high } => -(high - low).ln(),
-            Self::Normal { mean, sd } => normal((value - mean) / sd, sd),
-            Self::LogNormal { mean, sd } => normal((value.ln() - mean) / sd, sd) - value.ln(),
-        }
-    }
-
-    /// A draw, strictly inside the support.
-    pub fn sample(&self, rng: &mut impl Rng) -> f64 {
-        loop {
-            let value = match *self {
-                Self::Uniform { low, high } => {
-                    let u: f64 = StandardUniform.sample(rng);
-                    low + (high - low) * u
-                }
-                Self::Normal { mean, sd } => mean + sd * standard_normal(rng),
-                Self::LogNormal { mean, sd } => (mean + sd * standard_normal(rng)).exp(),
-            };
-            if self.contains(value) {
-                return value;
-            }
-        }
-    }
-
-    /// z of a value, and log |dθ/dz|. Under this law z is standard normal, whatever the law is: the value itself, its
-    /// logarithm, or the normal quantile of its place between the bounds.
-    fn unbounded(self, value: f64) -> (f64, f64) {
-        let z = match self {
-            Self::Uniform { low, high } => match value - low < high - value {
-                true => normal::quantile((value - low) / (high - low)),
-                false => -normal::quantile((high - value) / (high - low)),
-            },
-            Self::Normal { mean, sd } => (value - mean) / sd,
-            Self::LogNormal { mean, sd } => (value.ln() - mean) / sd,
-        };
-        (z, self.bounded(z).1)
-    }
-
-    /// The value of a z, and log |dθ/dz|.
-    fn bounded(self, z: f64) -> (f64, f64) {
-        match self {
-            Self::Uniform { low, high } => {
-                let share = normal::distribution(-z.abs());
-                let value =
-                    if z < 0.0 { low + (high - low) * share } else { high - (high - low) * share };
-                (value, (high - low).ln() + normal::log_density(z))
-            }
-            Self::Normal { mean, sd } => (mean + sd * z, sd.ln()),
-            Self::LogNormal { mean, sd } => {
-                let log = mean + sd * z;
-                (log.exp(), log + sd.ln())
-            }
-        }
-    }
-}
-
-impl fmt::Display for Marginal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Bounds such as 1/3 are shown with the digits that one reads.
-        let short = |value: f64| (value * 1e4).round() / 1e4;
-        match *self {
-            Self::Uniform { low, high } => write!(f, "uniform {} to {}", short(low), short(high)),
-            Self::Normal { mean, sd } => write!(f, "normal {} ± {}", short(mean), short(sd)),
-            Self::LogNormal { mean, sd } => {
-                write!(f, "log-normal, log {} ± {}", short(mean), short(sd))
-            }
-        }
-    }
-}
-
 impl From<Prior> for Vec<Parameter> {
     fn from(prior: Prior) -> Self {
         prior.parameters
@@ -220,10 +58,6 @@ impl TryFrom<Vec<Parameter>> for Prior {
     fn try_from(parameters: Vec<Parameter>) -> Result<Self> {
         Self::new(parameters.into_iter().map(|Parameter { name, marginal }| (name, marginal)))
     }
-}
-
-fn standard_normal(rng: &mut impl Rng) -> f64 {
-    StandardNormal.sample(rng)
 }
 
 impl Prior {
