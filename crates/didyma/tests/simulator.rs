@@ -5,9 +5,11 @@
 use didyma::Rows;
 use didyma::prior::{Marginal, Prior};
 use didyma::rng::{Purpose, SimulationStream, Streams};
-use didyma::simulator::{Progress, SimulationFailed, Simulator, from_fn, simulate};
+use didyma::simulator::{Job, Progress, SimulationFailed, Simulator, from_fn, simulate};
 use didyma::tasks::Task;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 const STREAMS: Streams = Streams::new(4);
 
@@ -87,6 +89,53 @@ fn samples_and_densities_agree() {
     }
 }
 
+/// Truncated laws: the bijection's Jacobian is that of differences, draws have the moments of the density by quadrature,
+/// which integrates to 1.
+#[test]
+fn truncated_laws_are_consistent() {
+    let law = |mean, sd, log, low, high| Marginal::Truncated { mean, sd, log, low, high };
+    for marginal in [
+        law(0.0, 1.0, false, Some(0.0), None),
+        law(2.0, 1.0, false, Some(-1.0), Some(2.5)),
+        law(0.0, 1.0, false, Some(4.0), None),
+        law(-0.5, 0.8, true, Some(0.2), Some(3.0)),
+        law(0.0, 1.0, true, None, Some(1.0)),
+    ] {
+        let prior = Prior::new([("a", marginal)]).unwrap();
+        for z in [-3.0, -0.4, 0.0, 1.2, 3.0] {
+            let at = |z: f64| {
+                let mut theta = [0.0];
+                let log_jacobian = prior.bounded(&[z], &mut theta);
+                (theta[0], log_jacobian)
+            };
+            let ((theta, log_jacobian), h) = (at(z), 1e-5);
+            assert!(prior.contains(&[theta]), "{marginal}: {theta}");
+            let mut back = [0.0];
+            assert!((prior.unbounded(&[theta], &mut back) - log_jacobian).abs() < 1e-6);
+            assert!((back[0] - z).abs() < 1e-8, "{marginal}: {} {z}", back[0]);
+            let slope = (at(z + h).0 - at(z - h).0) / (2.0 * h);
+            // Second order in h, and a rounding error of 1e-16 θ/h in the difference.
+            assert!((slope.ln() - log_jacobian).abs() < 1e-6, "{marginal} at {z}");
+        }
+        let (low, high) = marginal.support();
+        let (low, high) = (low.max(-10.0), high.min(15.0));
+        let cells = 400_000;
+        let width = (high - low) / f64::from(cells);
+        let mut moments = [0.0; 3];
+        for i in 0..cells {
+            let value = low + width * (f64::from(i) + 0.5);
+            let mass = marginal.log_density(value).exp() * width;
+            moments.iter_mut().zip([1.0, value, value * value]).for_each(|(m, v)| *m += mass * v);
+        }
+        assert!((moments[0] - 1.0).abs() < 1e-6, "{marginal}: {}", moments[0]);
+        let (mean, sd) = (moments[1], (moments[2] - moments[1] * moments[1]).sqrt());
+        let (streams, n) = (STREAMS.simulations(Purpose::Parameters, 1), 50_000);
+        let found = prior.sample_rows(n, &streams, 2).iter().map(|&v| f64::from(v)).sum::<f64>();
+        let error = sd / (n as f64).sqrt();
+        assert!((found / n as f64 - mean).abs() < 4.0 * error, "{marginal}: {mean}");
+    }
+}
+
 #[test]
 fn bad_priors_are_refused() {
     for (marginal, part) in [
@@ -94,6 +143,18 @@ fn bad_priors_are_refused() {
         (Marginal::Uniform { low: f64::NAN, high: 1.0 }, "uniform is NaN"),
         (Marginal::Normal { mean: 0.0, sd: 0.0 }, "sd 0"),
         (Marginal::LogNormal { mean: 0.0, sd: -1.0 }, "sd -1"),
+        (
+            Marginal::Truncated { mean: 0.0, sd: 1.0, log: false, low: Some(2.0), high: Some(1.0) },
+            "wide enough",
+        ),
+        (
+            Marginal::Truncated { mean: 0.0, sd: 1.0, log: false, low: Some(20.0), high: None },
+            "bounds nearer to its mean",
+        ),
+        (
+            Marginal::Truncated { mean: 0.0, sd: 1.0, log: true, low: None, high: Some(-1.0) },
+            "wide enough",
+        ),
     ] {
         let text = Prior::new([("a", marginal)]).unwrap_err().to_string();
         assert!(text.contains(part) && text.contains("must be"), "{text}");
@@ -196,7 +257,7 @@ fn failures_are_recorded_and_the_run_goes_on() {
 #[test]
 fn an_observer_can_stop_a_run() {
     let slow = from_fn(1, 1, |theta, _, x| {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
         x[0] = theta[0];
     });
     let theta = vec![1.0; 10_000];
@@ -205,6 +266,95 @@ fn an_observer_can_stop_a_run() {
     let found = simulate(&slow, rows, &streams, 0, 2, &mut |_| ControlFlow::Break(())).unwrap();
     assert!(found.done > 0 && found.done < 10_000);
     assert_eq!(found.x.iter().filter(|x| !x.is_nan()).count(), found.done);
+}
+
+/// Waits until it is interrupted where θ is 1; fails where it is 2.
+#[derive(Default)]
+struct Patient {
+    interrupted: AtomicBool,
+    largest: AtomicUsize,
+    batch: usize,
+}
+
+impl Simulator for Patient {
+    fn theta_dim(&self) -> usize {
+        1
+    }
+    fn x_dim(&self) -> usize {
+        1
+    }
+    fn workers(&self) -> Option<usize> {
+        Some(2)
+    }
+    fn batch(&self) -> usize {
+        self.batch
+    }
+    fn simulate(
+        &self,
+        theta: &[f64],
+        rng: &mut SimulationStream,
+        x: &mut [f64],
+    ) -> Result<(), SimulationFailed> {
+        if theta[0] == 1.0 {
+            while !self.interrupted.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            return Err(SimulationFailed("interrupted".to_owned()));
+        }
+        if theta[0] == 2.0 {
+            return Err(SimulationFailed("two".to_owned()));
+        }
+        x[0] = rng.seed() as f64;
+        Ok(())
+    }
+    fn simulate_batch(&self, batch: &mut [Job]) {
+        self.largest.fetch_max(batch.len(), Ordering::SeqCst);
+        for job in batch {
+            job.result = self.simulate(&job.theta, &mut job.rng, &mut job.x);
+        }
+    }
+    fn interrupt(&self, now: bool) {
+        self.interrupted.store(now, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn an_observer_is_asked_while_nothing_comes_and_interrupted_rows_are_not_done() {
+    let theta: Vec<f32> = (0..100).map(|i| if i < 90 { 0.0 } else { 1.0 }).collect();
+    let rows = Rows::new("theta", &theta, 1).unwrap();
+    let streams = STREAMS.simulations(Purpose::Simulation, 0);
+    for batch in [1, 8] {
+        let patient = Patient { batch, ..Patient::default() };
+        let (mut empty, mut told, clock) = (0, 0, Instant::now());
+        let found = simulate(&patient, rows, &streams, 0, 1, &mut |progress| {
+            told += progress.rows.len();
+            empty += usize::from(progress.rows.is_empty());
+            if empty > 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+        assert!(clock.elapsed() < Duration::from_secs(2), "{:?}", clock.elapsed());
+        assert_eq!((found.failures.len(), found.done, told, empty), (0, 90, 90, 3));
+        assert!(found.x[..90].iter().all(|x| x.is_finite()));
+        assert!(found.x[90..].iter().all(|x| x.is_nan()));
+    }
+}
+
+#[test]
+fn batches_give_the_same_rows() {
+    let theta: Vec<f32> = (0..500).map(|i| if i % 7 == 3 { 2.0 } else { 0.0 }).collect();
+    let rows = Rows::new("theta", &theta, 1).unwrap();
+    let streams = STREAMS.simulations(Purpose::Simulation, 0);
+    let run = |batch| {
+        let patient = Patient { batch, ..Patient::default() };
+        let go_on = &mut |_: Progress| ControlFlow::Continue(());
+        let found = simulate(&patient, rows, &streams, 0, 1, go_on).unwrap();
+        assert_eq!(patient.largest.into_inner(), if batch == 1 { 0 } else { batch });
+        (found.done, found.failures, found.x.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+    };
+    let one = run(1);
+    assert!(one.0 == 500 && one.1.len() == 71 && one.1[0].reason == "two");
+    assert_eq!(run(8), one);
+    assert_eq!(run(64), one);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Simulators, and running many simulations on all cores.
 
+pub mod program;
 mod run;
 
 pub(crate) use run::simulate_once;
@@ -58,6 +59,42 @@ pub trait Simulator: Send + Sync {
         rng: &mut SimulationStream,
         x: &mut [f64],
     ) -> Result<(), SimulationFailed>;
+
+    /// How many simulations may be under way at once, where it is not as many as there are threads.
+    fn workers(&self) -> Option<usize> {
+        None
+    }
+
+    /// How many simulations are best made together: with more than one, [`Self::simulate_batch`] is given up to so many.
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// Simulates several times. What becomes of one may not depend on the others.
+    fn simulate_batch(&self, batch: &mut [Job]) {
+        for Job { theta, rng, x, result } in batch {
+            *result = simulate_once(self, theta, rng, x);
+        }
+    }
+
+    /// True: nobody waits for the simulations under way any more, and they are to end as soon as they can, by
+    /// whatever failure. False: back to work.
+    fn interrupt(&self, now: bool) {
+        let _ = now;
+    }
+}
+
+/// A simulation of a batch.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its parameters.
+    pub theta: Vec<f64>,
+    /// Its random stream.
+    pub rng: SimulationStream,
+    /// Room for its summaries, NaN before.
+    pub x: Vec<f64>,
+    /// Whether there are any.
+    pub result: Result<(), SimulationFailed>,
 }
 
 /// A simulator made of a function that cannot fail.

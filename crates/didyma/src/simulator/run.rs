@@ -1,20 +1,24 @@
 //! Many simulations on all cores, each from the random stream of its index.
 
-use super::{SimulationFailed, Simulator};
-use crate::error::Result;
+use super::{Job, SimulationFailed, Simulator};
 use crate::parallel;
 use crate::rng::{SimulationStream, SimulationStreams};
 use crate::rows::Rows;
 use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// What a piece of work should take: long enough to be worth handing over, short enough for progress.
 const PIECE: Duration = Duration::from_millis(2);
 /// Rows of a piece, at most.
 const LARGEST_PIECE: usize = 1 << 16;
+/// The observer is called at least this often.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// Rows of a piece up to which the clock is read after each: of more, each takes less than two microseconds.
+const WATCHED: usize = 1000;
 
 /// Summaries of many simulations.
 #[derive(Clone, Debug)]
@@ -47,7 +51,7 @@ pub struct Progress<'a> {
     pub total: usize,
     /// How many of those done failed.
     pub failed: usize,
-    /// The rows that are new.
+    /// The rows that are new; none where nothing has come for a while.
     pub rows: Range<usize>,
     /// Their summaries; NaN throughout a row that failed.
     pub x: &'a [f32],
@@ -55,11 +59,13 @@ pub struct Progress<'a> {
     pub failures: &'a [Failure],
 }
 
-/// Simulates every row of `theta` on `threads` threads. Row i draws from the stream of index `first` + i, so
-/// the result is the same for any number of threads, and for any way of cutting rows into calls.
+/// Simulates every row of `theta` on `threads` threads, or on as many as the simulator has [`Simulator::workers`]. Row i
+/// draws from the stream of index `first` + i, so the result is the same for any number of threads, and for any way of
+/// cutting rows into calls.
 ///
-/// `observe` is told of progress, in the calling thread; if it breaks, the run stops after the simulations
-/// under way, and the rows not done are NaN.
+/// `observe` is told of progress, in the calling thread: whenever rows are done, and at least every 100 ms. If it breaks,
+/// the simulator is told to [`Simulator::interrupt`], the run stops after the simulations under way, and the rows not done
+/// are NaN. A simulation that fails after that counts as not done.
 pub fn simulate(
     simulator: &dyn Simulator,
     theta: Rows,
@@ -67,47 +73,89 @@ pub fn simulate(
     first: u64,
     threads: usize,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Simulations> {
+) -> crate::error::Result<Simulations> {
     theta.expect_columns(simulator.theta_dim(), "parameters of the simulator")?;
     theta.expect_finite()?;
     parallel::check_threads(threads)?;
-    let (start, total, x_dim) = (Instant::now(), theta.len(), simulator.x_dim());
-    let mut found = Simulations {
-        x: vec![f32::NAN; total * x_dim],
-        failures: Vec::new(),
-        done: 0,
-        seconds: 0.0,
-    };
+    let (start, total) = (Instant::now(), theta.len());
+    let threads = simulator.workers().unwrap_or(threads).clamp(1, total.max(1));
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    simulator.interrupt(false);
     let (sender, receiver) = channel();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(total.max(1)) {
+    let mut found = std::thread::scope(|scope| {
+        for _ in 0..threads {
             let worker = Worker { simulator, theta, streams, first, next: &next, stop: &stop };
             let sender = sender.clone();
             scope.spawn(move || worker.run(&sender));
         }
         drop(sender);
-        for piece in receiver {
-            let Piece { rows, x, failures } = piece;
-            found.x[rows.start * x_dim..][..x.len()].copy_from_slice(&x);
-            found.done += rows.len();
-            let (done, failed) = (found.done, found.failures.len() + failures.len());
-            let progress = Progress { done, total, failed, rows, x: &x, failures: &failures };
-            if observe(progress).is_break() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            found.failures.extend(failures);
-        }
+        let mut interrupt = || {
+            // In this order: who is interrupted finds that the run has stopped.
+            stop.store(true, Ordering::SeqCst);
+            simulator.interrupt(true);
+        };
+        gather(&receiver, (total, simulator.x_dim()), observe, &mut interrupt)
     });
     found.failures.sort_unstable_by_key(|failure| failure.row);
     found.seconds = start.elapsed().as_secs_f64();
     Ok(found)
 }
 
+/// Takes pieces as they come, and tells of each; interrupts the simulations when the observer breaks.
+fn gather(
+    receiver: &Receiver<Piece>,
+    (total, x_dim): (usize, usize),
+    observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    interrupt: &mut dyn FnMut(),
+) -> Simulations {
+    let x = vec![f32::NAN; total * x_dim];
+    let mut found = Simulations { x, failures: Vec::new(), done: 0, seconds: 0.0 };
+    let mut stopped = false;
+    loop {
+        let piece = match receiver.recv_timeout(SILENCE) {
+            Ok(piece) => piece,
+            // Who has broken need not be asked again and again.
+            Err(RecvTimeoutError::Timeout) if stopped => continue,
+            Err(RecvTimeoutError::Timeout) => Piece::default(),
+            Err(RecvTimeoutError::Disconnected) => return found,
+        };
+        let Piece { rows, x, failures } = piece;
+        found.x[rows.start * x_dim..][..x.len()].copy_from_slice(&x);
+        found.done += rows.len();
+        let (done, failed) = (found.done, found.failures.len() + failures.len());
+        let progress = Progress { done, total, failed, rows, x: &x, failures: &failures };
+        if observe(progress).is_break() && !stopped {
+            stopped = true;
+            interrupt();
+        }
+        found.failures.extend(failures);
+    }
+}
+
+/// Rows that follow one another, and what became of them.
+#[derive(Default)]
 struct Piece {
     rows: Range<usize>,
     x: Vec<f32>,
     failures: Vec<Failure>,
+}
+
+impl Piece {
+    fn with_capacity(start: usize, numbers: usize) -> Self {
+        Self { rows: start..start, x: Vec::with_capacity(numbers), failures: Vec::new() }
+    }
+
+    #[inline]
+    fn push(&mut self, x: &[f64], result: Result<(), SimulationFailed>) {
+        match result {
+            Ok(()) => self.x.extend(x.iter().map(|&v| v as f32)),
+            Err(SimulationFailed(reason)) => {
+                self.x.resize(self.x.len() + x.len(), f32::NAN);
+                self.failures.push(Failure { row: self.rows.end, reason });
+            }
+        }
+        self.rows.end += 1;
+    }
 }
 
 struct Worker<'a> {
@@ -122,60 +170,121 @@ struct Worker<'a> {
 impl Worker<'_> {
     /// Takes pieces of work until none is left, larger ones the faster simulations are.
     fn run(&self, sender: &Sender<Piece>) {
-        let mut size = 1;
-        while !self.stop.load(Ordering::Relaxed) {
+        let batch = self.simulator.batch().max(1);
+        let mut size = batch;
+        while !self.stopped() {
             let start = self.next.fetch_add(size, Ordering::Relaxed);
             if start >= self.theta.len() {
                 break;
             }
             let clock = Instant::now();
-            let piece = self.piece(start..self.theta.len().min(start + size));
+            self.piece(start..self.theta.len().min(start + size), batch, sender);
             let each = clock.elapsed().as_secs_f64() / size as f64;
             size = ((PIECE.as_secs_f64() / each) as usize).clamp(1, (4 * size).min(LARGEST_PIECE));
-            if sender.send(piece).is_err() {
-                break;
-            }
+            size = size.next_multiple_of(batch);
         }
     }
 
-    fn piece(&self, rows: Range<usize>) -> Piece {
-        let x_dim = self.simulator.x_dim();
-        let mut piece = Piece {
-            rows: rows.clone(),
-            x: Vec::with_capacity(rows.len() * x_dim),
-            failures: Vec::new(),
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Simulates rows and sends them, in one piece unless the run has stopped meanwhile.
+    fn piece(&self, rows: Range<usize>, batch: usize, sender: &Sender<Piece>) {
+        let numbers = rows.len() * self.simulator.x_dim();
+        let mut piece = Piece::with_capacity(rows.start, numbers);
+        let (mut since, watched) = (Instant::now(), rows.len() <= WATCHED);
+        let mut take = |x: &[f64], result: Result<(), SimulationFailed>| {
+            if result.is_err() && self.stopped() {
+                // Whether it would have failed is not known: it is left out, and what follows is another piece.
+                let next = Piece::with_capacity(piece.rows.end + 1, 0);
+                send(std::mem::replace(&mut piece, next), sender);
+                return;
+            }
+            piece.push(x, result);
+            // Simulations that have become slow are told of one by one.
+            if watched && since.elapsed() >= SILENCE {
+                let next = Piece::with_capacity(piece.rows.end, 0);
+                send(std::mem::replace(&mut piece, next), sender);
+                since = Instant::now();
+            }
         };
-        let (mut theta, mut x) = (vec![0.0; self.theta.columns()], vec![0.0; x_dim]);
+        match batch {
+            1 => self.one_by_one(rows, &mut take),
+            _ => self.batches(rows, batch, &mut take),
+        }
+        send(piece, sender);
+    }
+
+    fn one_by_one(&self, rows: Range<usize>, take: &mut impl Take) {
+        let mut theta = vec![0.0; self.theta.columns()];
+        let mut x = vec![0.0; self.simulator.x_dim()];
         for row in rows {
             theta.iter_mut().zip(self.theta.row(row)).for_each(|(to, &from)| *to = f64::from(from));
             let mut rng = self.streams.stream(self.first + row as u64);
-            match simulate_once(self.simulator, &theta, &mut rng, &mut x) {
-                Ok(()) => piece.x.extend(x.iter().map(|&v| v as f32)),
-                Err(SimulationFailed(reason)) => {
-                    piece.x.resize(piece.x.len() + x_dim, f32::NAN);
-                    piece.failures.push(Failure { row, reason });
-                }
+            let result = simulate_once(self.simulator, &theta, &mut rng, &mut x);
+            take(&x, result);
+        }
+    }
+
+    fn batches(&self, rows: Range<usize>, batch: usize, take: &mut impl Take) {
+        for start in rows.clone().step_by(batch) {
+            let mut jobs: Vec<Job> = (start..rows.end.min(start + batch))
+                .map(|row| Job {
+                    theta: self.theta.row(row).iter().map(|&v| f64::from(v)).collect(),
+                    rng: self.streams.stream(self.first + row as u64),
+                    x: vec![f64::NAN; self.simulator.x_dim()],
+                    result: Ok(()),
+                })
+                .collect();
+            let all = caught(|| {
+                self.simulator.simulate_batch(&mut jobs);
+                Ok(())
+            });
+            for Job { x, result, .. } in jobs {
+                let result = all.clone().and(result).and_then(|()| finite(&x));
+                take(&x, result);
             }
         }
-        piece
+    }
+}
+
+/// Takes what became of the next row.
+trait Take: FnMut(&[f64], Result<(), SimulationFailed>) {}
+
+impl<F: FnMut(&[f64], Result<(), SimulationFailed>)> Take for F {}
+
+fn send(piece: Piece, sender: &Sender<Piece>) {
+    if !piece.rows.is_empty() {
+        // The receiver lives until all senders are gone.
+        let _ = sender.send(piece);
     }
 }
 
 /// One simulation; a panic in it, or a summary that is not finite, is a failure like any other.
-pub(crate) fn simulate_once(
-    simulator: &dyn Simulator,
+#[inline]
+pub(crate) fn simulate_once<S: Simulator + ?Sized>(
+    simulator: &S,
     theta: &[f64],
     rng: &mut SimulationStream,
     x: &mut [f64],
-) -> std::result::Result<(), SimulationFailed> {
-    let simulate = || simulator.simulate(theta, rng, x);
+) -> Result<(), SimulationFailed> {
+    caught(|| simulator.simulate(theta, rng, x))?;
+    finite(x)
+}
+
+fn caught(simulate: impl FnOnce() -> Result<(), SimulationFailed>) -> Result<(), SimulationFailed> {
     catch_unwind(AssertUnwindSafe(simulate)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         let text = text.unwrap_or_else(|| "no message".to_owned());
         Err(SimulationFailed(format!("the simulator panicked: {text}")))
-    })?;
-    // What is stored is f32: a number beyond its range is as useless as an infinite one.
+    })
+}
+
+/// What is stored is f32: a number beyond its range is as useless as an infinite one.
+#[inline]
+fn finite(x: &[f64]) -> Result<(), SimulationFailed> {
     match x.iter().position(|&v| !(v as f32).is_finite()) {
         None => Ok(()),
         Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, x[i]))),

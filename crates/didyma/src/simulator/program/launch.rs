@@ -1,0 +1,83 @@
+//! How a program is started.
+
+use super::group::Group;
+use super::pipes;
+use super::words::LastWords;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// What a pipe is given to close, once the process behind it is dead.
+const CLOSING: Duration = Duration::from_millis(300);
+
+/// Where, and by which words before its own.
+#[derive(Clone, Debug)]
+pub(super) struct Launch {
+    pub folder: PathBuf,
+    pub launcher: Vec<String>,
+}
+
+/// A process that was started, and what it says apart from its answers.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub group: Group,
+    pub words: LastWords,
+    errors: Receiver<()>,
+}
+
+impl Launch {
+    /// Starts a process whose errors are listened to; its output is the caller's.
+    pub fn start(
+        &self,
+        words: &[String],
+        stdin: Stdio,
+        scratch: Option<&Path>,
+    ) -> Result<Started, String> {
+        let all: Vec<&String> = self.launcher.iter().chain(words).collect();
+        // Relative to the folder, as in a shell; what the system does with such a name is not the same everywhere.
+        let folder = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
+        let program = match Path::new(all[0]) {
+            path if path.components().count() > 1 => folder.join(path),
+            path => path.to_owned(),
+        };
+        let mut command = Command::new(program);
+        command.args(&all[1..]).current_dir(&folder);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(scratch) = scratch {
+            command.env("DIDYMA_SCRATCH", scratch);
+        }
+        // A Python worker that prints without flushing would wait for us, and we for it.
+        if std::env::var_os("PYTHONUNBUFFERED").is_none() {
+            command.env("PYTHONUNBUFFERED", "1");
+        }
+        let mut group = Group::start(&mut command).map_err(|error| {
+            let words: Vec<&str> = all.iter().map(|word| word.as_str()).collect();
+            format!("could not start `{}` in {}: {error}", words.join(" "), folder.display())
+        })?;
+        let words = LastWords::default();
+        let stderr = group.child.stderr.take().expect("it is piped");
+        let errors = pipes::drain(stderr, words.clone());
+        Ok(Started { group, words, errors })
+    }
+}
+
+impl Started {
+    /// The reason with the last words of a process that is dead.
+    pub fn reason(&self, reason: &str) -> String {
+        until_closed(&self.errors, CLOSING);
+        self.words.after(reason)
+    }
+}
+
+/// Waits until a pipe is closed, for so long at most; what comes meanwhile is lost.
+pub(super) fn until_closed<T>(pipe: &Receiver<T>, at_most: Duration) {
+    let until = std::time::Instant::now() + at_most;
+    loop {
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        match pipe.recv_timeout(left) {
+            Ok(_) if !left.is_zero() => {}
+            Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
