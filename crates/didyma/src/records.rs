@@ -64,15 +64,13 @@ impl Records {
 
     /// Numbers of the round that are not simulated yet, as ranges.
     pub fn missing(&self, round: u32) -> Vec<Range<usize>> {
-        let (mut ranges, mut next) = (Vec::new(), 0);
-        let done = self.round_rows(round).map(|row| row.index as usize);
-        for index in done.chain([self.simulations]) {
-            if index > next {
-                ranges.push(next..index);
-            }
-            next = index + 1;
-        }
-        ranges
+        let done: Vec<usize> = self.round_rows(round).map(|row| row.index as usize).collect();
+        gaps(&done, 0..self.simulations)
+    }
+
+    /// θ of a round's simulations, in order.
+    pub fn theta(&self, round: u32) -> Vec<f32> {
+        self.round_rows(round).flat_map(|row| row.theta.iter().copied()).collect()
     }
 
     /// Simulations of a round: done, and failed.
@@ -121,9 +119,15 @@ impl Records {
         OfRound { theta, x, dims: (self.theta_dim, self.x_dim), places }
     }
 
-    /// θ of the failed simulations.
-    fn failures(&self) -> impl Iterator<Item = &[f32]> {
+    /// θ of the failed simulations, in the order of the dataset's rows without summaries.
+    pub fn failures(&self) -> impl Iterator<Item = &[f32]> {
         self.rows.values().filter(|row| row.x.is_err()).map(|row| &*row.theta)
+    }
+
+    /// θ of all simulations, and whether they succeeded.
+    pub fn outcomes(&self) -> (Vec<f32>, Vec<bool>) {
+        let theta = self.rows.values().flat_map(|row| row.theta.iter().copied()).collect();
+        (theta, self.rows.values().map(|row| row.x.is_ok()).collect())
     }
 
     /// Rows of the dataset that have parameters and no summaries.
@@ -133,7 +137,7 @@ impl Records {
     }
 
     /// All successful simulations in these coordinates, then the parameters of the failed ones, with zeros for x. The
-    /// latter are inner samples only: these must follow the proposals, of which the successes are a selection.
+    /// latter can be inner samples only.
     pub fn dataset(&self, prior: &Prior, coordinates: &Coordinates) -> Result<Dataset> {
         let (mut all_z, mut all_x, mut log_prior) = (Vec::new(), Vec::new(), Vec::new());
         let mut z = vec![0.0; self.theta_dim];
@@ -152,6 +156,18 @@ impl Records {
         let theta = Rows::new("theta", &all_z, self.theta_dim)?;
         Dataset::new(theta, Rows::new("x", &all_x, self.x_dim)?, &log_prior)
     }
+}
+
+/// What is left of a range without these numbers, which are in order.
+pub(crate) fn gaps(done: &[usize], of: Range<usize>) -> Vec<Range<usize>> {
+    let (mut ranges, mut next) = (Vec::new(), of.start);
+    for &index in done.iter().chain([&of.end]) {
+        if index > next {
+            ranges.push(next..index);
+        }
+        next = index + 1;
+    }
+    ranges
 }
 
 impl OfRound {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use didyma::config::{Config, Profile};
+use didyma::config::{Config, Meaning, Profile};
 use didyma::diagnostics::{Evaluated, LevelReport, LevelStudy, Problem, TrainedFlow};
 use didyma::estimator::{Coupling, Estimator, Method, Plan, Settings, reduce};
 use didyma::observe::{Event, Observer};
@@ -200,7 +200,9 @@ fn the_flow_of_a_run_has_the_loss_of_its_training_and_levels_that_fall() {
     let (posterior, kept) = small_run();
     let mut rows = kept.rows;
     rows[7].x = Err("it broke".to_owned());
-    let mut problem = TrainedFlow::of_posterior(&posterior, rows, 2).unwrap();
+    let missing = TrainedFlow::of_posterior(&posterior, rows.clone(), Meaning::Missing, 2).unwrap();
+    assert_eq!(missing.rows(), 599, "a missing one is none");
+    let mut problem = TrainedFlow::of_posterior(&posterior, rows, Meaning::Outcome, 2).unwrap();
     assert_eq!(problem.rows(), 600, "the parameters of the failed one are an inner sample");
     let (coupling, m0) = (Coupling::Inclusive, 4);
     let settings = Settings { coupling, m0, ..Settings::paper(Method::Tgrr) };

@@ -111,6 +111,15 @@ pub enum Scoring {
     None,
 }
 
+/// What it means that a simulation failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// The program failed, and nature would not have: x is missing. The posterior is p(θ) p(x_o | θ).
+    Missing,
+    /// Failing is an outcome of the model, and the observation is a success: the posterior is p(θ) p(x_o, success | θ).
+    Outcome,
+}
+
 /// What later rounds start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -162,6 +171,10 @@ impl Named for Schedule {
     const ALL: &'static [(&'static str, Self)] =
         &[("constant", Self::Constant), ("cosine", Self::Cosine)];
 }
+impl Named for Meaning {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("missing", Self::Missing), ("outcome", Self::Outcome)];
+}
 impl Named for Start {
     const ALL: &'static [(&'static str, Self)] =
         &[("carried", Self::Carried), ("warm", Self::Warm), ("fresh", Self::Fresh)];
@@ -170,4 +183,15 @@ impl Named for Scoring {
     const ALL: &'static [(&'static str, Self)] =
         &[("every", Self::Every), ("last", Self::Last), ("none", Self::None)];
 }
-serde_by_name!(DensityKind, Proposal, Profile, Inner, Split, Validation, Schedule, Scoring, Start);
+serde_by_name!(
+    DensityKind,
+    Proposal,
+    Profile,
+    Inner,
+    Split,
+    Validation,
+    Schedule,
+    Scoring,
+    Start,
+    Meaning
+);

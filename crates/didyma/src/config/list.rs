@@ -18,6 +18,14 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
         "truncation.draws",
         "draws of the posterior so far that tell where that part ends; if few, the lowest is the edge",
     ),
+    (
+        "failures.meaning",
+        "a failed simulation is missing (the program failed), or an outcome (of the model)",
+    ),
+    (
+        "failures.in_a_row",
+        "simulations that fail one after another before the run stops; 0: it never does",
+    ),
     ("seed", "seed of all random numbers"),
     ("samples", "posterior samples that the run ends with"),
     ("scores", "rounds whose posterior is scored where the truth is known: every, last or none"),

@@ -6,10 +6,11 @@ mod parts;
 mod profiles;
 
 pub use choices::{
-    Algorithm, DensityKind, Inner, Profile, Proposal, Schedule, Scoring, Split, Start, Validation,
+    Algorithm, DensityKind, Inner, Meaning, Profile, Proposal, Schedule, Scoring, Split, Start,
+    Validation,
 };
 
-pub use parts::{Architecture, ScoreArchitecture, TrainConfig, Truncation};
+pub use parts::{Architecture, FailureConfig, ScoreArchitecture, TrainConfig, Truncation};
 
 use crate::coordinates::{CoordinateConfig, Scale};
 use crate::density::DensityConfig;
@@ -46,6 +47,9 @@ pub struct Config {
     pub width: f64,
     /// Where they do it, if from a part of the prior.
     pub truncation: Truncation,
+    /// What is made of simulations that fail.
+    #[serde(default = "FailureConfig::before")]
+    pub failures: FailureConfig,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Posterior samples that a run ends with.
@@ -118,6 +122,14 @@ impl Config {
         if train.inner == Inner::Batch && train.batch < 8 {
             let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
             return Err(Error::setting("train.batch", train.batch, why));
+        }
+        if train.inner == Inner::Batch
+            && self.failures.meaning == Meaning::Outcome
+            && self.estimator.method != Method::Likelihood
+        {
+            let why = "missing where inner samples come from the batch (train.inner=batch), which has no failed ones: the \
+                       posterior would be divided by the probability of success";
+            return Err(Error::setting("failures.meaning", "outcome", why));
         }
         if self.estimator.method == Method::Likelihood && self.proposal == Proposal::Posterior {
             let why = "prior or truncated with maximum likelihood, which does not correct for parameters that come from \
@@ -282,6 +294,15 @@ mod tests {
         }
     }
 
+    /// A run goes on with what it began with.
+    #[test]
+    fn a_manifest_from_before_there_were_meanings_keeps_its_own() {
+        let mut all = Config::new(Profile::Default, Method::Tgrr).to_json();
+        all.as_object_mut().unwrap().remove("failures");
+        let config: Config = serde_json::from_value(all).unwrap();
+        assert_eq!(config.failures, FailureConfig { meaning: Meaning::Outcome, in_a_row: 0 });
+    }
+
     #[test]
     fn bad_settings_are_named() {
         let mut config = Config::new(Profile::Default, Method::Tgrr);
@@ -297,6 +318,8 @@ mod tests {
             ("train", "10", "didyma settings"),
             ("train.batch", "-1", "train.batch"),
             ("train.split", "half", "fixed, newest, pooled"),
+            ("failures.meaning", "fatal", "missing, outcome"),
+            ("failures.in_a_row", "none", "give a whole number"),
             ("estimator.tails", "scaled much", "no number"),
         ] {
             let error = config.set(key, value).unwrap_err().to_string();
@@ -305,6 +328,10 @@ mod tests {
         config.set("flow.layers", "0").unwrap();
         assert!(config.check().unwrap_err().to_string().contains("flow.layers"));
         config.set("flow.layers", "6").unwrap();
+        config.set("train.inner", "batch").unwrap();
+        config.set("failures.meaning", "outcome").unwrap();
+        assert!(config.check().unwrap_err().to_string().contains("failures.meaning"));
+        config.set("train.inner", "pool").unwrap();
         config.set("estimator.method", "npe").unwrap();
         assert!(config.check().unwrap_err().to_string().contains("proposal"));
         config.set("proposal", "truncated").unwrap();

@@ -1,6 +1,6 @@
 //! The groups of settings.
 
-use super::{Inner, Schedule, Split, Start, Validation};
+use super::{Inner, Meaning, Schedule, Split, Start, Validation};
 use crate::error::{Error, Result};
 use crate::flow::FlowConfig;
 use crate::score::{Output, ScoreConfig};
@@ -57,6 +57,16 @@ pub struct Truncation {
     pub draws: usize,
 }
 
+/// What is made of simulations that fail.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailureConfig {
+    /// What a failure means.
+    pub meaning: Meaning,
+    /// Failures one after another at which a run stops; 0 for never.
+    pub in_a_row: usize,
+}
+
 /// How a round is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,6 +103,19 @@ pub struct TrainConfig {
     pub decay_coupled: bool,
     /// The gradient's norm is cut down to this; none for never.
     pub clip: Option<f64>,
+}
+
+impl Default for FailureConfig {
+    fn default() -> Self {
+        Self { meaning: Meaning::Missing, in_a_row: 50 }
+    }
+}
+
+impl FailureConfig {
+    /// What a run did that began before there were these settings, and has to go on doing.
+    pub(super) fn before() -> Self {
+        Self { meaning: Meaning::Outcome, in_a_row: 0 }
+    }
 }
 
 impl Truncation {

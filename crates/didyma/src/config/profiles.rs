@@ -1,8 +1,8 @@
 //! The two profiles: the paper's protocol, and what we found to work best (`docs/choices.md`).
 
 use super::{
-    Algorithm, Architecture, Config, DensityKind, Inner, Profile, Proposal, Schedule,
-    ScoreArchitecture, Scoring, Split, Start, TrainConfig, Truncation, Validation,
+    Algorithm, Architecture, Config, DensityKind, FailureConfig, Inner, Profile, Proposal,
+    Schedule, ScoreArchitecture, Scoring, Split, Start, TrainConfig, Truncation, Validation,
 };
 use crate::coordinates::{CoordinateConfig, Scale, Space};
 use crate::estimator::{Blocks, Coupling, Levels, Method, Settings, Tails};
@@ -61,6 +61,7 @@ impl Config {
             proposal,
             width: 1.0,
             truncation: Truncation { share: 1e-4, draws: 100_000 },
+            failures: FailureConfig::default(),
             seed: 1,
             samples: 10_000,
             scores: Scoring::Every,

@@ -1,6 +1,7 @@
 //! A trained flow and the simulations of its run, as a problem whose levels can be measured.
 
 use super::{Evaluated, Problem};
+use crate::config::Meaning;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::estimator::{Draws, Group, Plan, Pool, Replacement, Source, reduce};
@@ -81,12 +82,15 @@ impl TrainedFlow {
     }
 
     /// The flow of a posterior on these simulations, those of the rounds that it was trained in: their parameters are a
-    /// sample of the proposal, and the successful ones are outer samples.
+    /// sample of the proposal, and the successful ones are outer samples. What a failure means says whether failed ones are
+    /// inner samples, as in training.
     pub fn of_posterior(
         posterior: &Posterior,
-        simulations: Vec<SimulatedRow>,
+        mut simulations: Vec<SimulatedRow>,
+        failures: Meaning,
         threads: usize,
     ) -> Result<Self> {
+        simulations.retain(|row| row.x.is_ok() || failures == Meaning::Outcome);
         let Posterior { prior, coordinates, density, params, .. } = posterior;
         let Some(flow) = density.flow() else {
             let why = "a run that trains a flow: a score has no log q to take levels of";

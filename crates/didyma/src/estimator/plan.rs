@@ -88,6 +88,16 @@ impl Plan {
         self.group(row, [row]).own(weight);
     }
 
+    /// Multiplies the weight of every −log q by that of its row.
+    ///
+    /// # Panics
+    /// If a row has no weight.
+    pub fn weigh_own(&mut self, weights: &[f64]) {
+        for group in &mut self.groups {
+            group.own *= weights[group.context as usize];
+        }
+    }
+
     /// The group that was added last.
     ///
     /// # Panics

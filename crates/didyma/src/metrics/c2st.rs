@@ -9,7 +9,7 @@ use crate::rows::Rows;
 use rand::seq::SliceRandom;
 
 /// Parts that take turns at being held out.
-const FOLDS: usize = 5;
+pub(crate) const FOLDS: usize = 5;
 
 /// Largest number of standard deviations that the classifier is shown.
 ///
@@ -56,7 +56,7 @@ pub fn c2st(reference: Rows, samples: Rows, threads: usize, streams: &Streams) -
 }
 
 /// Places of a fold in the shuffled order; the first folds take what does not divide.
-fn fold_rows(rows: usize, fold: usize) -> std::ops::Range<usize> {
+pub(crate) fn fold_rows(rows: usize, fold: usize) -> std::ops::Range<usize> {
     let (size, more) = (rows / FOLDS, rows % FOLDS);
     let start = |fold: usize| fold * size + fold.min(more);
     start(fold)..start(fold + 1)

@@ -1,6 +1,6 @@
-//! The training of the two-sample test's network, as scikit-learn's `MLPClassifier` does it.
+//! The training of a network that tells two classes of rows apart, as scikit-learn's `MLPClassifier` does it.
 
-use super::mlp::Mlp;
+use super::mlp::{Mlp, log_loss};
 use crate::kernel::{AdamJob, AdamStep, Aligned, Real};
 use crate::rng::Stream;
 use rand::RngExt;
@@ -25,7 +25,7 @@ const MOST_EPOCHS: usize = 10_000;
 
 /// Rows of two classes: those before `second` are of the first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Labelled<'a> {
+pub(crate) struct Labelled<'a> {
     data: &'a [f32],
     columns: usize,
     second: usize,
@@ -51,24 +51,30 @@ impl<'a> Labelled<'a> {
 }
 
 /// A network, its optimiser, and the data that it is trained on and asked about.
-pub(super) struct Classifier<'a, F: Real> {
+pub(crate) struct Classifier<'a, F: Real> {
     data: Labelled<'a>,
     batch: usize,
-    mlp: Mlp<F>,
+    rate: f64,
+    pub mlp: Mlp<F>,
     m: Aligned<F>,
     v: Aligned<F>,
     /// Steps done.
-    t: u64,
+    pub t: u64,
 }
 
 impl<'a, F: Real> Classifier<'a, F> {
     /// All the memory needed for training on `rows` rows of `data`.
     pub fn new(data: Labelled<'a>, rows: usize) -> Self {
+        Self::shaped(data, rows, UNITS * data.columns, RATE)
+    }
+
+    /// The same for a network of so many units, at this learning rate.
+    pub fn shaped(data: Labelled<'a>, rows: usize, units: usize, rate: f64) -> Self {
         let batch = rows.min(BATCH);
-        let mlp = Mlp::new(data.columns, UNITS * data.columns, batch);
+        let mlp = Mlp::new(data.columns, units, batch);
         let zeros = || Aligned::zeros(mlp.params.len());
         let (m, v) = (zeros(), zeros());
-        Self { data, batch, mlp, m, v, t: 0 }
+        Self { data, batch, rate, mlp, m, v, t: 0 }
     }
 
     /// Trains until the loss no longer falls; `rows` are left in the order of the last epoch.
@@ -78,12 +84,28 @@ impl<'a, F: Real> Classifier<'a, F> {
         let (mut losses, mut best, mut idle) = (Vec::new(), f64::INFINITY, 0);
         // Comparisons with NaN are false, so that a loss that is none counts as idle.
         while losses.len() < MOST_EPOCHS && idle <= PATIENCE {
-            rows.shuffle(rng);
-            let total: f64 = rows.chunks(self.batch).map(|batch| self.step(batch)).sum();
-            let loss = total / rows.len() as f64;
+            let loss = self.epoch(rows, rng) / rows.len() as f64;
             idle = if loss <= best - TOLERANCE { 0 } else { idle + 1 };
             best = best.min(loss);
             losses.push(loss);
+        }
+        losses
+    }
+
+    /// One pass over these rows, left in its random order; returns the loss, summed.
+    pub fn epoch(&mut self, rows: &mut [usize], rng: &mut Stream) -> f64 {
+        rows.shuffle(rng);
+        rows.chunks(self.batch).map(|batch| self.step(batch)).sum()
+    }
+
+    /// −log of the probability that each of these rows' labels is given.
+    pub fn log_losses(&mut self, rows: &[usize]) -> Vec<f64> {
+        let (data, mut losses) = (self.data, Vec::with_capacity(rows.len()));
+        for batch in rows.chunks(self.batch) {
+            self.mlp.load(batch.iter().map(|&i| data.row(i)));
+            self.mlp.forward();
+            let logits = self.mlp.logits().zip(batch);
+            losses.extend(logits.map(|(logit, &i)| log_loss(logit.f64(), data.label(i)).0));
         }
         losses
     }
@@ -102,7 +124,7 @@ impl<'a, F: Real> Classifier<'a, F> {
     }
 
     /// Glorot's uniform law, for weights and biases alike.
-    fn draw_weights(&mut self, rng: &mut Stream) {
+    pub fn draw_weights(&mut self, rng: &mut Stream) {
         for layer in self.mlp.layers {
             let bound = (6.0 / (layer.inputs + layer.outputs) as f64).sqrt();
             for range in [layer.weights(), layer.bias()] {
@@ -120,7 +142,7 @@ impl<'a, F: Real> Classifier<'a, F> {
         let squares: f64 = self.mlp.weights().iter().map(|w| w.f64() * w.f64()).sum();
         self.t += 1;
         let weights = self.mlp.weights().len();
-        let step = adam_step(self.t, batch.len());
+        let step = adam_step(self.rate, self.t, batch.len());
         let exempt = AdamStep { coupled_decay: 0.0, ..step };
         for (range, step) in [(0..weights, step), (weights..self.m.len(), exempt)] {
             (self.mlp.kernels.adam)(AdamJob {
@@ -137,14 +159,14 @@ impl<'a, F: Real> Classifier<'a, F> {
 
 /// Step `t` on a gradient summed over `batch` rows. Where the correction of the second moment stands
 /// decides what ε is compared with; in scikit-learn it is part of the rate.
-fn adam_step(t: u64, batch: usize) -> AdamStep {
+fn adam_step(rate: f64, t: u64, batch: usize) -> AdamStep {
     AdamStep {
         gradient_scale: 1.0 / batch as f64,
         coupled_decay: ALPHA / batch as f64,
         shrink: 1.0,
         beta1: [BETA1, 1.0 - BETA1],
         beta2: [BETA2, 1.0 - BETA2],
-        rate: RATE * (1.0 - BETA2.powf(t as f64)).sqrt() / (1.0 - BETA1.powf(t as f64)),
+        rate: rate * (1.0 - BETA2.powf(t as f64)).sqrt() / (1.0 - BETA1.powf(t as f64)),
         v_scale: 1.0,
         epsilon: EPSILON,
     }

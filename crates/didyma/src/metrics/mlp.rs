@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// An affine map inside the flat vector of parameters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dense {
+pub(crate) struct Dense {
     pub inputs: usize,
     pub outputs: usize,
     first_weight: usize,
@@ -30,7 +30,7 @@ impl Dense {
 }
 
 /// The network: parameters, their gradient, and the panels of one batch.
-pub(super) struct Mlp<F: Real> {
+pub(crate) struct Mlp<F: Real> {
     pub kernels: &'static Kernels<F>,
     pub layers: [Dense; 3],
     /// The weights of all layers, then all biases: weight decay is for the former alone.
@@ -161,7 +161,7 @@ impl<F: Real> Mlp<F> {
 }
 
 /// −log of the probability that a logit gives to its label, and the derivative.
-fn log_loss<F: Real>(logit: F, label: bool) -> (F, F) {
+pub(super) fn log_loss<F: Real>(logit: F, label: bool) -> (F, F) {
     let wrong = if label { -logit } else { logit };
     let small = (-wrong.abs()).exp();
     let loss = wrong.max(F::zero()) + small.ln_1p();

@@ -13,13 +13,14 @@
 //! that makes no sense is an error that names it.
 
 mod c2st;
-mod classifier;
+pub(crate) mod classifier;
 mod distance;
-mod mlp;
+pub(crate) mod mlp;
 mod mmd;
 mod wasserstein;
 
 pub use c2st::c2st;
+pub(crate) use c2st::{FOLDS, fold_rows};
 pub use distance::{median_distance, nlog};
 pub use mmd::mmd2;
 pub use wasserstein::sliced_wasserstein;

@@ -6,11 +6,15 @@
 //! kept: in the latter case they are a sample of the mixture p̃ of all proposals, and the estimators of
 //! [`crate::estimator`] correct for p̃ not being the prior.
 
+mod failing;
 mod group;
 mod problem;
+mod simulating;
 mod split;
 
 pub use problem::{Inference, Judge, Model, Progress, RoundReport, Scores, SimulatedRow, Training};
+
+pub use simulating::Simulating;
 
 use crate::config::{Config, Proposal, Scoring, Start, Truncation, Validation};
 use crate::coordinates::{Coordinates, Rounds};
@@ -21,10 +25,9 @@ use crate::observe::{Event, Observer};
 use crate::posterior::{Posterior, SampleStreams};
 use crate::records::Records;
 use crate::rng::{Purpose, Streams};
-use crate::simulator;
 use crate::train::{CpuEngine, Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
 use crate::truncated::TruncatedPrior;
-use group::Group;
+use failing::Failing;
 use split::split;
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
@@ -69,6 +72,27 @@ pub fn infer(
     Ok(Inference { posterior, reports: run.reports, finished })
 }
 
+/// The parameters that a run's next round is to simulate, and its number; none if all rounds are done.
+///
+/// [`infer`] simulates the same ones, so that they may as well be simulated elsewhere and handed in as progress.
+pub fn propose(
+    model: &Model,
+    config: &Config,
+    threads: usize,
+    progress: Progress,
+) -> Result<Option<(u32, Vec<f32>)>> {
+    let run = Run::new(model, config, threads, progress)?;
+    let round = run.reports.len() as u32 + 1;
+    match round <= config.rounds {
+        // Once training has begun, all are simulated: the posterior that they were proposed from may be gone.
+        true if run.training.as_ref().is_some_and(|training| training.round == round) => {
+            Ok(Some((round, run.records.theta(round))))
+        }
+        true => Ok(Some((round, run.propose(round)?))),
+        false => Ok(None),
+    }
+}
+
 /// A run under way.
 struct Run<'a> {
     model: &'a Model<'a>,
@@ -80,6 +104,8 @@ struct Run<'a> {
     training: Option<Training>,
     /// The posterior of the last round that was finished here.
     latest: Option<Posterior>,
+    /// What is known of failures up to this round, if there were any.
+    failing: (u32, Option<Failing>),
 }
 
 impl<'a> Run<'a> {
@@ -96,8 +122,8 @@ impl<'a> Run<'a> {
         let records = Records::new(dims, config.simulations, rows);
         records.check()?;
         let streams = Streams::new(config.seed);
-        let latest = None;
-        Ok(Self { model, config, threads, streams, records, reports, training, latest })
+        let (latest, failing) = (None, (0, None));
+        Ok(Self { model, config, threads, streams, records, reports, training, latest, failing })
     }
 
     /// One round of the algorithm.
@@ -141,7 +167,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Simulates what is missing of the round; every simulation has the random stream of its number.
+    /// Simulates what is missing of the round.
     fn simulate(
         &mut self,
         round: u32,
@@ -149,24 +175,31 @@ impl<'a> Run<'a> {
         missing: Vec<Range<usize>>,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
-        let streams = self.streams.simulations(Purpose::Simulation, round.into());
         let dim = self.model.prior.dim();
-        let mut group = Group::new(round, self.config.simulations, &mut self.records, observer);
-        for range in missing {
-            let part = &theta[range.start * dim..range.end * dim];
-            let rows = crate::Rows::new("theta", part, dim)?;
-            let (simulator, first) = (self.model.simulator, range.start as u64);
-            let observe = &mut |piece: simulator::Progress| group.take(range.start, rows, &piece);
-            simulator::simulate(simulator, rows, &streams, first, self.threads, observe)?;
-            if group.flush()?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
+        let simulating = Simulating {
+            simulator: self.model.simulator,
+            seed: self.config.seed,
+            round,
+            theta: crate::Rows::new("theta", theta, dim)?,
+            missing,
+            done: self.records.counts(round),
+            in_a_row: self.config.failures.in_a_row,
+        };
+        simulating.run(self.threads, &mut (&mut self.records, observer))
+    }
+
+    /// The same for the same rows, whenever it is asked: a resumed run learns it again.
+    fn learn_of_failures(&mut self, round: u32) -> Result<()> {
+        if self.failing.0 != round {
+            let (prior, records) = (self.model.prior, &self.records);
+            self.failing = (round, Failing::new(prior, records, self.config, round, self.threads)?);
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     }
 
     /// Trains q on all rounds so far.
     fn train(&mut self, round: u32, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
+        self.learn_of_failures(round)?;
         let mut training = match self.training.take() {
             Some(training) if training.round == round => training,
             before => self.start_training(round, before)?,
@@ -185,6 +218,7 @@ impl<'a> Run<'a> {
         let train = &self.config.train;
         let mut engine = self.engine(*round, state.engine.params.clone(), &data)?;
         let rows = split(&self.records, self.config, *round)?;
+        let rows = self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows));
         let mut fit = Fit::new(train, &self.config.estimator, self.streams, *round, rows)?;
         let context = (&*coordinates, *recentred);
         fit.run(&mut *engine, state, &mut |report, fit| {
@@ -260,6 +294,7 @@ impl<'a> Run<'a> {
         seconds_simulate: f64,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
+        self.learn_of_failures(round)?;
         let posterior = self.posterior()?.expect("training is done");
         let Training { fit, recentred, .. } = self.training.as_ref().expect("training is done");
         let streams = SampleStreams::new(self.streams, Purpose::Diagnostic, round);
@@ -276,6 +311,8 @@ impl<'a> Run<'a> {
             Some(scores) => scores?,
         };
         let kept = fit.best.as_ref().filter(|_| self.config.train.restore_best);
+        let failing = self.failing.1.as_ref();
+        let validity = failing.map(|f| f.report(&posterior, self.streams, self.threads));
         let report = RoundReport {
             round,
             simulations: self.config.simulations,
@@ -292,6 +329,7 @@ impl<'a> Run<'a> {
             outside_prior,
             pairs: fit.pairs,
             recentred: *recentred,
+            validity: validity.transpose()?,
         };
         let go_on =
             observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;

@@ -7,6 +7,7 @@ use crate::prior::Prior;
 use crate::simulator::Simulator;
 use crate::tasks::Task;
 use crate::train::{FitState, StopReason};
+use crate::validity::ValidityReport;
 use serde::{Deserialize, Serialize};
 
 /// What is asked: which θ may have led to this observation?
@@ -95,6 +96,9 @@ pub struct RoundReport {
     pub pairs: u64,
     /// Whether the coordinates were renewed.
     pub recentred: bool,
+    /// What is known of failures; nothing if there were none in any round so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<ValidityReport>,
 }
 
 /// How far a run has come: nothing, or what an interrupted one left.

@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 /// The stream that draws the held-out rows of a round; epochs stay far below.
 const SPLIT: u64 = u64::MAX;
 
-/// Rows to train on, and rows held out.
+/// Rows to train on, and rows held out; all failed ones are inner samples.
 pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<TrainRows> {
     let share = config.train.validation_share;
     let all = 0..records.successes().count() as u32;
@@ -39,7 +39,7 @@ pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<Tr
     }
     let training = all.filter(|row| held_out.binary_search(row).is_err()).collect();
     let inner_only = records.without_x().collect();
-    Ok(TrainRows { training, held_out, inner_only })
+    Ok(TrainRows { training, held_out, inner_only, weights: Vec::new() })
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     fn every_row_is_on_one_side_and_failed_ones_are_inner_samples() {
         for kind in [Split::Fixed, Split::Newest, Split::Pooled] {
             for round in 1..=3 {
-                let TrainRows { training, held_out, inner_only } = split_of(kind, round);
+                let TrainRows { training, held_out, inner_only, .. } = split_of(kind, round);
                 let mut all = [training, held_out].concat();
                 all.sort_unstable();
                 assert!(all.into_iter().eq(0..19 * round));

@@ -96,6 +96,23 @@ pub struct TrainRows {
     pub held_out: Vec<u32>,
     /// Rows that are inner samples only: failed simulations, whose parameters follow the proposal like any other's.
     pub inner_only: Vec<u32>,
+    /// What rows count for in maximum likelihood, by their numbers; empty if all count alike. They are brought to a mean
+    /// of 1 over the rows of either side; other losses have no use for them.
+    pub weights: Vec<f64>,
+}
+
+impl TrainRows {
+    /// Weights whose mean over the training rows is 1, and so over those held out.
+    fn normalise_weights(&mut self) {
+        if self.weights.is_empty() {
+            return;
+        }
+        for side in [&self.training, &self.held_out] {
+            let sum: f64 = side.iter().map(|&row| self.weights[row as usize]).sum();
+            let mean = sum / side.len() as f64;
+            side.iter().for_each(|&row| self.weights[row as usize] /= mean);
+        }
+    }
 }
 
 /// Training of one round.
@@ -125,7 +142,7 @@ impl<'a> Fit<'a> {
         settings: &Settings,
         streams: Streams,
         round: u32,
-        rows: TrainRows,
+        mut rows: TrainRows,
     ) -> Result<Self> {
         let mut pool =
             Pool::new(rows.training.iter().chain(&rows.inner_only).copied(), settings.replacement)?;
@@ -141,6 +158,10 @@ impl<'a> Fit<'a> {
                 Estimator::new(settings.clone().fitted_to(&smallest))?
             }
         };
+        match estimator.settings().method {
+            Method::Likelihood => rows.normalise_weights(),
+            _ => rows.weights.clear(),
+        }
         let mut validation = Plan::default();
         if config.validation == Validation::Fixed {
             let atomic = Settings {
@@ -154,6 +175,7 @@ impl<'a> Fit<'a> {
             };
             let mut rng = streams.stream(Purpose::Plan, round.into(), FIXED_VALIDATION);
             judge.plan(&rows.held_out, &mut pool, &mut rng, &mut validation)?;
+            weigh(&mut validation, &rows);
         }
         let order = rows.training.clone();
         let plan = Plan::default();
@@ -250,6 +272,7 @@ impl<'a> Fit<'a> {
                 }
             };
             self.estimator.plan(batch, pool, rng, &mut self.plan)?;
+            weigh(&mut self.plan, &self.rows);
             engine.step(&self.plan, rate(self.config, state.steps, total))?;
             state.steps += 1;
             state.pairs += self.plan.pairs() as u64;
@@ -265,6 +288,7 @@ impl<'a> Fit<'a> {
                 let mut rng = self.streams.stream(Purpose::Plan, self.round.into(), index);
                 let Self { estimator, rows, pool, plan, .. } = self;
                 estimator.plan(&rows.held_out, pool, &mut rng, plan)?;
+                weigh(plan, rows);
                 engine.evaluate(plan)?
             }
         };
@@ -291,6 +315,12 @@ impl<'a> Fit<'a> {
         if let (Some(_), true, Some(best)) = (state.stop, self.config.restore_best, &state.best) {
             state.engine.params.clone_from(&best.params);
         }
+    }
+}
+
+fn weigh(plan: &mut Plan, rows: &TrainRows) {
+    if !rows.weights.is_empty() {
+        plan.weigh_own(&rows.weights);
     }
 }
 

@@ -1,8 +1,9 @@
 //! Simulators that fail, now and then or always, and training that does.
 
-use super::tiny;
+use super::{Keeper, tiny};
 use didyma::Error;
 use didyma::config::{Config, Profile, Schedule, Split};
+use didyma::observe::Observer;
 use didyma::prior::Prior;
 use didyma::rng::SimulationStream;
 use didyma::rounds::{Inference, Model, Progress, SimulatedRow, infer};
@@ -60,15 +61,46 @@ fn failures_are_counted_and_the_run_goes_on() {
         // Binomial with n = 120 and p = 0.3: 36 ± 4 · 5.
         assert!((16..=56).contains(&report.failures), "{}", report.failures);
         assert_eq!(report.simulations, 120);
+        let validity = report.validity.unwrap();
+        assert!(validity.failed > 0.1 && !validity.depends, "{validity:?}");
+        assert!(validity.effective.is_none() && validity.beyond.is_none(), "{validity:?}");
     }
 }
 
 #[test]
 fn a_simulator_that_always_fails_is_told_with_its_reason() {
-    let told = attempt(0.0, &tiny(Profile::Default)).unwrap_err();
+    let mut config = tiny(Profile::Default);
+    config.failures.in_a_row = 0;
+    let told = attempt(0.0, &config).unwrap_err();
     assert!(matches!(told, Error::FewSimulations { round: 1, succeeded: 0, .. }), "{told}");
     let told = told.to_string();
     assert!(told.contains("only 0 of the 120") && told.contains("(the first failure: "), "{told}");
+}
+
+/// Once it works, the run goes on: with the failed rows as they are, or without them, as if it had always worked.
+#[test]
+fn failures_in_a_row_stop_a_run_that_can_go_on() {
+    let prior = Prior::uniform(["a", "b"], [-1.0; 2], [1.0; 2]).unwrap();
+    let mut config = tiny(Profile::Default);
+    (config.simulations, config.failures.in_a_row) = (500, 60);
+    let attempt = |works, progress, observer: &mut dyn Observer| {
+        let simulator = Flaky { works };
+        let (prior, observation) = (&prior, &[0.1, 0.2]);
+        let model = Model { prior, simulator: &simulator, observation, judge: None };
+        infer(&model, &config, 2, progress, observer)
+    };
+    let mut keeper = Keeper::default();
+    let told = attempt(0.0, Progress::default(), &mut keeper).unwrap_err();
+    assert!(matches!(told, Error::FailuresInARow { failures: 60, round: 1, .. }), "{told}");
+    assert!(told.to_string().contains("--retry-failed"), "{told}");
+    assert!(keeper.now.rows.len() >= 60 && keeper.now.rows.iter().all(|row| row.x.is_err()));
+    // A piece of work has as many rows as take 2 ms: it may be all of them.
+    let mut progress = keeper.now;
+    progress.rows.truncate(100);
+    let found = attempt(1.0, progress.clone(), &mut ()).unwrap();
+    assert_eq!(found.reports[0].failures, progress.rows.len());
+    progress.rows.clear();
+    assert_eq!(attempt(1.0, progress, &mut ()).unwrap().reports[0].failures, 0);
 }
 
 /// A few successes, 4 to 15 of 120: they may all be rows to train on, or all held out.
@@ -79,6 +111,7 @@ fn a_handful_of_successes_is_enough() {
         for seed in 1..=6 {
             let mut config = tiny(Profile::Default);
             (config.train.split, config.seed, config.train.steps) = (split, seed, Some(10));
+            config.failures.in_a_row = 0;
             match attempt(0.07, &config) {
                 Ok(found) => finished += usize::from(found.finished),
                 Err(Error::FewSimulations { .. }) => {}

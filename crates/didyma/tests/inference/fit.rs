@@ -73,8 +73,12 @@ fn config() -> TrainConfig {
 }
 
 fn trained(config: &TrainConfig, engine: &mut Scripted) -> FitState {
-    let rows =
-        TrainRows { training: (0..65).collect(), held_out: (65..72).collect(), inner_only: vec![] };
+    let rows = TrainRows {
+        training: (0..65).collect(),
+        held_out: (65..72).collect(),
+        inner_only: vec![],
+        weights: vec![],
+    };
     let settings = Settings::paper(Method::Tgrr);
     let mut fit = Fit::new(config, &settings, Streams::new(1), 2, rows).unwrap();
     let mut state = FitState::new(EngineState::fresh(vec![0.0]));

@@ -4,6 +4,7 @@
 
 mod failures;
 mod fit;
+mod missing;
 mod posterior;
 mod recorder;
 

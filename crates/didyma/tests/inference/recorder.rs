@@ -27,7 +27,7 @@ impl Observer for FirstCheckpoint {
 /// A finished run in `dir`, and beside it its first checkpoint.
 fn recorded(dir: &Path, config: &Config) {
     let task = Task::named("two-moons").unwrap();
-    let manifest = Manifest { task: task.name.to_owned(), config: config.clone() };
+    let manifest = Manifest::of_task(&task.name, config.clone());
     let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
     let first = FirstCheckpoint { from: run.file(CHECKPOINT), to: dir.with_extension("first") };
     let mut observer = (Recorder::new(run, Vec::new()).unwrap(), first);
