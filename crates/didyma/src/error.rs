@@ -80,6 +80,21 @@ pub enum Error {
         /// Why the first one failed.
         reason: Option<String>,
     },
+    /// Simulations that failed one after another.
+    #[error(
+        "{failures} simulations of round {round} failed one after another, the last of them: {reason}{}repair the \
+         simulator, then run `didyma resume` (with --retry-failed to simulate the failed ones again), or begin anew with a \
+         higher failures.in_a_row (0: never stop)",
+        if .reason.contains('\n') { "\n" } else { "; " }
+    )]
+    FailuresInARow {
+        /// How many.
+        failures: usize,
+        /// The round.
+        round: u32,
+        /// Why the last of them failed: the simulator's own words, which may be several lines.
+        reason: String,
+    },
     /// A pool with fewer rows than an estimator needs.
     #[error(
         "the largest block (level {level}) needs {block} different inner samples, but the pool can give \
@@ -227,6 +242,26 @@ pub enum Error {
         /// The line, from 1.
         line: u64,
         /// What is wrong there, and the remedy.
+        problem: String,
+    },
+    /// A problem file that cannot be used.
+    #[error("{}, line {line}: {field} {problem}", path.display())]
+    ProblemFile {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The field.
+        field: String,
+        /// What is wrong with it, and the remedy.
+        problem: String,
+    },
+    /// Simulations made elsewhere that cannot be used.
+    #[error("{} {problem}", path.display())]
+    Shard {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and the remedy.
         problem: String,
     },
     /// Parameters that the prior excludes.

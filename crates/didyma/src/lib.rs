@@ -43,11 +43,12 @@
 //! with, [`observe`] what happens meanwhile, [`run`] the directory that it is saved in. [`prior`], [`simulator`] and
 //! [`tasks`] state problems; [`estimator`] says what a training step computes; [`flow`] is q(θ | x), on the loops of
 //! [`kernel`], in [`coordinates`] that suit it; [`train`] brings them together; [`metrics`] compares the samples with those
-//! of a reference. [`rows`], [`rng`] and [`error`] are what everything uses.
+//! of a reference; [`validity`] learns which simulations fail. [`rows`], [`rng`] and [`error`] are what everything uses.
 
 #![deny(missing_docs)]
 
 pub mod baseline;
+pub mod check;
 mod cholesky;
 pub mod config;
 pub mod coordinates;
@@ -68,6 +69,7 @@ pub mod observe;
 pub mod parallel;
 pub mod posterior;
 pub mod prior;
+pub mod problem;
 mod records;
 pub mod report;
 pub mod rng;
@@ -82,6 +84,7 @@ pub mod tensors;
 pub mod toy;
 pub mod train;
 pub mod truncated;
+pub mod validity;
 mod weights;
 pub mod workload;
 
