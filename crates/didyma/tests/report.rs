@@ -36,7 +36,7 @@ impl Observer for StopAfter {
 }
 
 fn run(dir: &Path, model: &Model, task: &str, config: &Config, rounds: u32) -> RunData {
-    let manifest = Manifest { task: task.to_owned(), config: config.clone() };
+    let manifest = Manifest::of_task(task, config.clone());
     let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
     let mut observer = (Recorder::new(run, Vec::new()).unwrap(), StopAfter(rounds));
     infer(model, config, 2, Progress::default(), &mut observer).unwrap();

@@ -4,7 +4,7 @@ use crate::diagnostics::{LevelReport, LevelStudy, TrainedFlow, level_settings};
 use crate::error::{Error, Result};
 use crate::estimator::Source;
 use crate::posterior::{Posterior, SampleStreams};
-use crate::prior::{Marginal, Prior};
+use crate::prior::Prior;
 use crate::rng::{Purpose, Streams};
 use crate::rounds::{RoundReport, SimulatedRow};
 use crate::rows::Rows;
@@ -86,7 +86,7 @@ impl RunData {
         let reports = reports(&run)?;
         let rows = run.rows()?;
         let posterior = if reports.is_empty() { None } else { Some(posterior(&run)?) };
-        let task = Task::named(&manifest.task);
+        let task = manifest.problem().ok();
         let prior = match (&posterior, &task) {
             (Some(posterior), _) => posterior.prior().clone(),
             (None, Some(task)) => task.prior.clone(),
@@ -99,7 +99,10 @@ impl RunData {
         };
         let (task, posterior, dim) = (task.as_ref(), posterior.as_ref(), prior.dim());
         let predictive = match (task, &theta) {
-            (Some(task), Some(theta)) => Some(predictive(task, theta, streams, threads)?),
+            (Some(task), Some(theta)) if manifest.is_cheap() => {
+                let some = &theta[..(PREDICTIVE * dim).min(theta.len())];
+                Some(predictive(task, some, streams, threads)?)
+            }
             _ => None,
         };
         let measured = posterior.filter(|_| with_levels);
@@ -107,8 +110,8 @@ impl RunData {
         let (proposals, simulated) = by_round(&rows, dim);
         Ok(Self {
             name: name_of(path),
-            symbols: task.map(|task| task.labels.iter().map(|&label| label.to_owned()).collect()),
-            truth: task.map(|task| task.truth.clone()),
+            symbols: task.map(|task| task.labels.clone()),
+            truth: task.and_then(|task| task.truth.clone()),
             observation: observation(posterior, task),
             reference: task.map_or(Ok(None), |task| reference(task, streams, threads))?,
             samples: theta.map(|theta| columns(&theta, dim)),
@@ -124,6 +127,18 @@ impl RunData {
         })
     }
 
+    /// Simulates at draws of the posterior with the program of the user's problem; [`RunData::read`] does so only where it
+    /// costs next to nothing.
+    pub fn with_predictive(self, simulations: usize, threads: usize) -> Result<Self> {
+        let Some(samples) = &self.samples else { return Ok(self) };
+        let drawn = samples.first().map_or(0, Vec::len).min(simulations);
+        let row = |i: usize| samples.iter().map(move |column| column[i] as f32);
+        let theta: Vec<f32> = (0..drawn).flat_map(row).collect();
+        let streams = Streams::new(self.manifest.config.seed);
+        let found = predictive(&self.manifest.problem()?, &theta, streams, threads)?;
+        Ok(Self { predictive: Some(found), ..self })
+    }
+
     /// Number of parameters.
     pub fn dim(&self) -> usize {
         self.prior.dim()
@@ -136,11 +151,7 @@ impl RunData {
 
     /// Where a parameter can lie by the prior.
     pub fn support(&self, parameter: usize) -> (f64, f64) {
-        match self.prior.parameters()[parameter].marginal {
-            Marginal::Uniform { low, high } => (low, high),
-            Marginal::LogNormal { .. } => (0.0, f64::INFINITY),
-            Marginal::Normal { .. } => (f64::NEG_INFINITY, f64::INFINITY),
-        }
+        self.prior.parameters()[parameter].marginal.support()
     }
 
     /// The method with what sets this run apart from others of the same task, but not its seed.
@@ -170,7 +181,7 @@ fn observation(posterior: Option<&Posterior>, task: Option<&Task>) -> Vec<(Strin
     let values = posterior.map(|posterior| posterior.observation().to_vec());
     let values = values.or_else(|| task.map(|task| task.observation.clone())).unwrap_or_default();
     let name = |i: usize| match task.and_then(|task| task.summaries.get(i)) {
-        Some(name) => (*name).to_owned(),
+        Some(name) => name.clone(),
         None => format!("x{}", i + 1),
     };
     values.into_iter().enumerate().map(|(i, value)| (name(i), value)).collect()
@@ -200,7 +211,7 @@ fn samples(posterior: &Posterior, streams: Streams, threads: usize) -> Result<Op
 
 fn predictive(task: &Task, theta: &[f32], streams: Streams, threads: usize) -> Result<Columns> {
     let dim = task.prior.dim();
-    let rows = Rows::new("theta", &theta[..(PREDICTIVE * dim).min(theta.len())], dim)?;
+    let rows = Rows::new("theta", theta, dim)?;
     let streams = streams.simulations(Purpose::Diagnostic, 0);
     let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
     let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, go_on)?;
@@ -223,7 +234,8 @@ fn levels(
         return None;
     }
     let rows = rows.iter().filter(|row| row.round as usize <= reports.len()).cloned().collect();
-    let mut flow = TrainedFlow::of_posterior(posterior, rows, threads).ok()?;
+    let mut flow =
+        TrainedFlow::of_posterior(posterior, rows, config.failures.meaning, threads).ok()?;
     let settings = level_settings(config, None, &flow);
     let filled = (flow.largest_block() / settings.m0.max(1)).checked_ilog2()?;
     let study = LevelStudy { settings, highest: filled.min(HIGHEST), budget: EVALUATIONS };

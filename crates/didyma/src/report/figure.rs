@@ -81,7 +81,7 @@ impl Kind {
             }
             Self::Pairs => "a finished round whose posterior can be sampled",
             Self::Predictive => {
-                "a finished round whose posterior can be sampled, of a task that this program can simulate"
+                "a finished round whose posterior can be sampled, of a built-in task, or `didyma report --predictive` for a problem of your own"
             }
             Self::Time => "a finished round",
         }

@@ -2,6 +2,7 @@
 
 mod axes;
 mod canvas;
+mod checked;
 mod compare;
 mod contour;
 mod curves;
@@ -25,6 +26,7 @@ mod training;
 mod words;
 
 pub use canvas::Place;
+pub use checked::check_page;
 pub use compare::{Comparison, Group};
 pub use curves::{Curve, CurvePoint, Panel, curves};
 pub use data::{Columns, Epoch, RunData, columns, epochs};

@@ -15,33 +15,42 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 pub fn page(runs: &Comparison) -> String {
     let figures: Vec<Figure> =
         Kind::ALL.iter().filter_map(|(_, kind)| kind.draw(runs, Place::Page)).collect();
-    let title = title(runs);
     let names: Vec<&str> = figures.iter().map(|figure| figure.kind.name()).collect();
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"generator\" content=\"didyma {}\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body data-figures=\"{}\">\n",
-        env!("CARGO_PKG_VERSION"),
-        escaped(&title),
-        names.join(" ")
-    );
-    html.push_str(&header(runs, &title));
-    html.push_str("<main>\n");
-    html.push_str(&warnings(runs));
+    let mut main = warnings(runs);
     for figure in &figures {
-        html.push_str(&section(figure));
+        main.push_str(&section(figure));
         if figure.kind == Kind::Pairs {
-            html.push_str(&parameters(runs));
+            main.push_str(&parameters(runs));
         }
     }
-    html.push_str(&made(runs));
-    write!(
-        html,
-        "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    main.push_str(&made(runs));
+    document(&title(runs), &names, &facts(runs), &main)
+}
+
+/// A whole file: the title, the numbers that matter most, and what is below.
+pub(super) fn document(
+    title: &str,
+    figures: &[&str],
+    facts: &[(String, &str)],
+    main: &str,
+) -> String {
+    let (version, figures, title) = (env!("CARGO_PKG_VERSION"), figures.join(" "), escaped(title));
+    let facts: String = facts
+        .iter()
+        .map(|(value, name)| {
+            let value = escaped(value);
+            format!("<li><b>{value}</b><span class=\"muted\">{name}</span></li>\n")
+        })
+        .collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"generator\" content=\"didyma {version}\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body data-figures=\"{figures}\">\n<header>\n<div class=\"bar\"><p class=\"brand\">didyma</p>\
+         <button id=\"theme\" type=\"button\" aria-pressed=\"false\">dark</button></div>\n<h1>{title}</h1>\n\
+         <ul class=\"facts\">\n{facts}</ul>\n</header>\n<main>\n{main}</main>\n\
+         <div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
     )
-    .expect("a string takes everything");
-    html
 }
 
 fn title(runs: &Comparison) -> String {
@@ -53,8 +62,8 @@ fn title(runs: &Comparison) -> String {
     }
 }
 
-/// The title, and the numbers that matter most.
-fn header(runs: &Comparison, title: &str) -> String {
+/// The numbers that matter most.
+fn facts(runs: &Comparison) -> Vec<(String, &'static str)> {
     let run = runs.first();
     let mut facts = Vec::new();
     if runs.len() == 1 {
@@ -72,17 +81,7 @@ fn header(runs: &Comparison, title: &str) -> String {
         facts.push((groups.to_string(), if groups == 1 { "method" } else { "methods" }));
         facts.push((runs.len().to_string(), "runs"));
     }
-    let mut html = format!(
-        "<header>\n<div class=\"bar\"><p class=\"brand\">didyma</p>\
-         <button id=\"theme\" type=\"button\" aria-pressed=\"false\">dark</button></div>\n<h1>{}</h1>\n<ul class=\"facts\">\n",
-        escaped(title)
-    );
-    for (value, name) in facts {
-        writeln!(html, "<li><b>{}</b><span class=\"muted\">{name}</span></li>", escaped(&value))
-            .expect("a string takes everything");
-    }
-    html.push_str("</ul>\n</header>\n");
-    html
+    facts
 }
 
 fn duration(seconds: f64) -> String {
@@ -99,13 +98,18 @@ fn warnings(runs: &Comparison) -> String {
         advice(run).into_iter().map(|words| format!("{whose}{words}")).collect()
     };
     let words: Vec<String> = runs.runs().flat_map(told).collect();
+    list("Read this first", &words, &reassurance(runs.first()))
+}
+
+/// Warnings, or a good word if there are none.
+pub(super) fn list(title: &str, words: &[String], reassurance: &str) -> String {
     if words.is_empty() {
-        return format!("<p class=\"good\">{}</p>\n", escaped(&reassurance(runs.first())));
+        return format!("<p class=\"good\">{}</p>\n", escaped(reassurance));
     }
     let items: String =
         words.iter().map(|words| format!("<li>{}</li>\n", escaped(words))).collect();
     format!(
-        "<section class=\"warnings\" aria-label=\"Warnings\"><h2>Read this first</h2>\n<ul>\n{items}</ul></section>\n"
+        "<section class=\"warnings\" aria-label=\"Warnings\"><h2>{title}</h2>\n<ul>\n{items}</ul></section>\n"
     )
 }
 

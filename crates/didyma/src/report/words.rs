@@ -142,9 +142,11 @@ pub fn cut_by_prior(prior: &Prior, samples: &[Vec<f64>]) -> Option<String> {
     })
 }
 
-/// The command that makes this run again, if its task is one that the program has.
+/// The command that makes this run again, if its task is a built-in one.
 pub fn command(run: &RunData) -> Option<String> {
-    Task::named(&run.manifest.task)?;
+    if run.manifest.problem.is_some() || Task::named(&run.manifest.task).is_none() {
+        return None;
+    }
     let config = &run.manifest.config;
     let usual = Config::new(config.profile, config.algorithm());
     let mut words = format!("didyma infer {} --method {}", run.manifest.task, config.method_name());

@@ -15,17 +15,24 @@
 mod archive;
 mod checkpoint;
 mod database;
+mod failed;
 mod lock;
+mod merge;
 mod problem;
 mod progress;
+mod proposal;
 mod recorder;
 mod records;
+mod shard;
 mod summary;
 
 pub use archive::{Array, npz};
+pub use merge::Merged;
 pub use problem::RunProblem;
 pub use progress::{posterior, progress, reports};
+pub use proposal::{Origin, ProposalFile};
 pub use recorder::Recorder;
+pub use shard::Shard;
 pub use summary::{Manifest, Summary};
 
 use crate::error::{Error, FileProblem, Result};
@@ -120,6 +127,11 @@ impl RunDir {
         &self.config
     }
 
+    /// What tells the run from all others.
+    pub fn identity(&self) -> String {
+        format!("{:08x}", database::checksum(&[self.config.as_bytes()]))
+    }
+
     /// Version of the program that began the run.
     pub fn version(&self) -> &str {
         &self.version
@@ -144,6 +156,10 @@ impl RunDir {
     ///
     /// They are on the disk when this returns, which takes the disk a few milliseconds however many they are.
     pub fn store(&mut self, rows: &[SimulatedRow]) -> Result<()> {
+        // Nothing is told of while simulations take long: no reason to wait for the disk.
+        if rows.is_empty() {
+            return Ok(());
+        }
         let stored = records::store(&mut self.connection, rows);
         self.told(stored)
     }
@@ -156,6 +172,23 @@ impl RunDir {
     /// How many simulations are stored, and how many of these failed: quicker than [`RunDir::rows`], which checks them.
     pub fn counts(&self) -> Result<(usize, usize)> {
         self.told(records::counts(&self.connection))
+    }
+
+    /// Deletes the failed simulations of a round, so that they are simulated again; returns how many there were.
+    ///
+    /// Refused if the round is finished or its training has begun, which rest on them.
+    pub fn forget_failures(&mut self, round: u32) -> Result<usize> {
+        if self.is_trained(round)? {
+            let why = "one whose training has not begun: what was learnt rests on its failures as they are";
+            return Err(Error::setting("round", round, why));
+        }
+        self.told(records::forget_failures(&self.connection, round))
+    }
+
+    /// Whether training of a round has begun.
+    pub(super) fn is_trained(&self, round: u32) -> Result<bool> {
+        let begun = self.training()?.is_some_and(|training| training.round >= round);
+        Ok(begun || self.rounds()?.len() >= round as usize)
     }
 
     /// Stores the result of a round, which is then finished; an earlier result of it is replaced.

@@ -6,11 +6,16 @@ use crate::rounds::SimulatedRow;
 use rusqlite::{Connection, Row};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Stores rows that are new, all or none.
 pub(super) fn store(connection: &mut Connection, rows: &[SimulatedRow]) -> Stored<()> {
+    write(connection, rows, "INSERT OR IGNORE")
+}
+
+fn write(connection: &mut Connection, rows: &[SimulatedRow], insert: &str) -> Stored<()> {
     let transaction = connection.transaction()?;
     {
-        let mut insert = transaction
-            .prepare("INSERT OR IGNORE INTO simulations VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+        let insert = format!("{insert} INTO simulations VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+        let mut insert = transaction.prepare(&insert)?;
         for row in rows {
             let theta = to_bytes(&row.theta);
             let (x, failure) = match &row.x {
@@ -23,6 +28,11 @@ pub(super) fn store(connection: &mut Connection, rows: &[SimulatedRow]) -> Store
         }
     }
     Ok(transaction.commit()?)
+}
+
+/// Puts rows in place of those that are there, all or none.
+pub(super) fn replace(connection: &mut Connection, rows: &[SimulatedRow]) -> Stored<()> {
+    write(connection, rows, "INSERT OR REPLACE")
 }
 
 pub(super) fn rows(connection: &Connection) -> Stored<Vec<SimulatedRow>> {
@@ -50,6 +60,12 @@ pub(super) fn counts(connection: &Connection) -> Stored<(usize, usize)> {
     let query = "SELECT count(*), count(failure) FROM simulations";
     let (all, failed): (u32, u32) = connection.query_row(query, [], |row| row.try_into())?;
     Ok((all as usize, failed as usize))
+}
+
+/// Deletes the failed simulations of a round; returns how many there were.
+pub(super) fn forget_failures(connection: &Connection, round: u32) -> Stored<usize> {
+    let delete = "DELETE FROM simulations WHERE round = ?1 AND failure IS NOT NULL";
+    Ok(connection.execute(delete, [round])?)
 }
 
 fn decode(record: &Row) -> Stored<SimulatedRow> {

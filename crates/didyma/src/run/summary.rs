@@ -1,23 +1,59 @@
 //! What a run is of, and its results in short.
 
-use super::{RunDir, RunProblem, SUMMARY, reports};
+use super::{RunDir, RunProblem, SUMMARY, failed, reports};
 use crate::config::{Config, Inner};
 use crate::error::{Error, FileProblem, Result};
 use crate::estimator::{Method, Named, Pool, Settings};
+use crate::problem::{Problem, built_in};
 use crate::rounds::RoundReport;
+use crate::tasks::Task;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What a run is of: all that it depends on, the program and the kind of CPU excepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The task.
+    /// The name of the task, or of the user's problem.
     pub task: String,
+    /// The user's problem, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
     /// Every setting.
     pub config: Config,
 }
 
 impl Manifest {
+    /// A run of a built-in task.
+    pub fn of_task(name: &str, config: Config) -> Self {
+        Self { task: name.to_owned(), problem: None, config }
+    }
+
+    /// A run of a problem of one's own.
+    pub fn of_problem(problem: Problem, config: Config) -> Self {
+        Self { task: problem.name.clone(), problem: Some(problem), config }
+    }
+
+    /// What the run is of, with its simulator.
+    pub fn problem(&self) -> Result<Task> {
+        match &self.problem {
+            Some(problem) => problem.task(),
+            None => built_in(&self.task),
+        }
+    }
+
+    /// Whether simulations cost next to nothing, so that figures may make some.
+    pub fn is_cheap(&self) -> bool {
+        self.problem.as_ref().is_none_or(Problem::is_cheap)
+    }
+
+    /// The true parameters, if they are known.
+    pub fn truth(&self) -> Option<Vec<f64>> {
+        match &self.problem {
+            Some(problem) => problem.truth.clone(),
+            None => Task::named(&self.task)?.truth,
+        }
+    }
+
     /// The manifest of a run.
     pub fn of(run: &RunDir) -> Result<Self> {
         serde_json::from_str(run.config()).map_err(|error| {
@@ -66,6 +102,9 @@ pub struct Summary {
     pub peak_rss_mb: Option<f64>,
     /// Pairs (θ, x) per second of training.
     pub pairs_per_second: f64,
+    /// The true parameters, if they are known.
+    #[serde(default)]
+    pub truth: Option<Vec<f64>>,
     /// In plain words.
     pub warnings: Vec<String>,
     /// Every setting.
@@ -86,7 +125,7 @@ impl Summary {
 
     /// Sums the rounds up.
     pub fn new(manifest: &Manifest, rounds: Vec<RoundReport>) -> Self {
-        let Manifest { task, config } = manifest.clone();
+        let Manifest { task, config, .. } = manifest.clone();
         let seconds =
             |of: fn(&RoundReport) -> f64| rounds.iter().map(of).fold(0.0, |sum, s| sum + s);
         let train = seconds(|r| r.seconds_train);
@@ -101,6 +140,7 @@ impl Summary {
             seconds_total: train + seconds(|r| r.seconds_simulate + r.seconds_score),
             peak_rss_mb: peak_rss_mb(),
             pairs_per_second: if train > 0.0 { pairs as f64 / train } else { 0.0 },
+            truth: manifest.truth(),
             warnings: warnings(&config, &rounds),
             rounds,
             config,
@@ -114,14 +154,7 @@ const VISIBLE: f64 = 0.6;
 /// What a user should know before trusting the posterior.
 fn warnings(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
     let mut found = Vec::from_iter(cut_down(config, rounds));
-    let failures: usize = rounds.iter().map(|round| round.failures).sum();
-    let simulations: usize = rounds.iter().map(|round| round.simulations).sum();
-    if failures > 0 {
-        found.push(format!(
-            "{failures} of {simulations} simulations failed: the posterior is that of parameters and success, as it is for \
-             an observation that comes from a success"
-        ));
-    }
+    found.extend(failed::warnings(config, rounds));
     for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
         let number = round.round;
         found.push(format!(

@@ -85,6 +85,20 @@ fn readers_count_simulations_and_see_whether_a_process_works_on_the_run() {
 }
 
 #[test]
+fn failures_are_forgotten_unless_a_model_rests_on_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunDir::create(folder.path(), CONFIG).unwrap();
+    run.store(&rows(120)).unwrap();
+    run.finish_round(1, "{\"loss\":1}").unwrap();
+    assert!(told(run.forget_failures(1)).contains("training has not begun"));
+    assert_eq!(run.forget_failures(2).unwrap(), 4);
+    assert_eq!(run.counts().unwrap(), (116, 20), "every fifth of round 1 failed, and still has");
+    assert!(run.rows().unwrap().iter().all(|row| row.round == 1 || row.x.is_ok()));
+    run.store(&rows(120)).unwrap();
+    assert_eq!(run.counts().unwrap(), (120, 24), "and are stored anew");
+}
+
+#[test]
 fn a_run_begins_only_in_a_directory_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
