@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 /// A run; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
 pub struct AbcReport {
-    task: &'static str,
+    task: String,
     simulations: u64,
     particles: usize,
     generations: usize,
@@ -30,15 +30,16 @@ pub struct AbcReport {
 
 /// Runs and writes the samples; without a file they go to the terminal, and there is nothing to report.
 pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
-    let task = args.task();
+    let task = args.problem.task()?;
     problems::check_out(args.out.as_deref())?;
     let streams = Streams::new(args.run.seed);
+    let scale = task.distance_scale(&streams, args.run.threads())?;
     let abc = SmcAbc {
         prior: &task.prior,
         support: task.support.as_ref().filter(|_| args.known_support),
         simulator: &*task.simulator,
         observation: &task.observation,
-        scale: &task.scale,
+        scale: &scale,
         particles: args.particles,
         simulations: args.simulations,
         tolerance: args.tolerance,

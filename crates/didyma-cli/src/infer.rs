@@ -1,60 +1,136 @@
 //! `didyma infer` and `didyma resume`: a whole run, saved as it goes.
 
-use crate::args::{InferArgs, ResumeArgs};
+use crate::args::{InferArgs, Loaded, ResumeArgs};
 use crate::live::{Live, stop_on_interrupt};
 use crate::results::Shown;
 use crate::{report, tell};
-use anyhow::Context;
+use anyhow::bail;
 use didyma::Error;
+use didyma::config::Config;
 use didyma::judge::TaskJudge;
+use didyma::observe::{Event, Observer};
+use didyma::problem::{FileSettings, Problem, ProblemFile};
 use didyma::rng::Streams;
 use didyma::rounds::{Model, Progress, infer as infer_posterior};
 use didyma::run::{Manifest, Recorder, RunDir, posterior, progress};
 use didyma::tasks::Task;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Begins a run and carries it through.
 pub fn infer(args: &InferArgs) -> anyhow::Result<Shown> {
-    let task = args.task();
-    let config = args.config.config(args.run.seed)?;
-    let manifest = Manifest { task: task.name.to_owned(), config };
+    let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
+    args.program.check(file.as_ref().map(|(problem, _)| problem))?;
+    let settings = file.as_ref().map(|(_, settings)| settings);
+    let config = args.config.config(args.seed, settings)?;
+    let manifest = manifest(&task, file, config);
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest));
     let run = RunDir::create(&out, &manifest.to_json().to_string())?;
-    carry_on(run, &task, &manifest, Progress::default(), args.run.threads())
+    carry_on(run, &task, &manifest, Progress::default(), args.threads(), Until::Finished)
+}
+
+/// What a run is of.
+pub fn manifest(task: &Task, file: Option<(Problem, FileSettings)>, config: Config) -> Manifest {
+    match file {
+        Some((problem, _)) => Manifest::of_problem(problem, config),
+        None => Manifest::of_task(&task.name, config),
+    }
 }
 
 /// Carries a run on from where it stopped.
 pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
-    let run = RunDir::open(&args.dir)?;
+    let mut run = RunDir::open(&args.dir)?;
     let manifest = Manifest::of(&run)?;
-    let task = Task::named(&manifest.task).with_context(|| {
-        format!(
-            "{} is a run of {}, a task that this version lacks",
-            args.dir.display(),
-            manifest.task
-        )
-    })?;
+    let task = args.task(&manifest)?;
+    let unfinished = run.rounds()?.len() as u32 + 1;
+    if args.retry_failed {
+        let forgotten = run.forget_failures(unfinished)?;
+        tell(&format!("{forgotten} failed simulations of round {unfinished} are made again"));
+    }
     let progress = progress(&run)?;
-    carry_on(run, &task, &manifest, progress, args.threads())
+    carry_on(run, &task, &manifest, progress, args.threads(), Until::Finished)
 }
 
-fn carry_on(
+impl ResumeArgs {
+    /// The problem of a run, with what the command line changes of its program.
+    fn task(&self, manifest: &Manifest) -> anyhow::Result<Task> {
+        self.program.check(manifest.problem.as_ref())?;
+        let mut problem = match (&self.problem, &manifest.problem) {
+            (Some(path), Some(before)) => {
+                let problem = ProblemFile::read(path)?.problem;
+                same_question(&problem, before, path, &self.dir)?;
+                problem
+            }
+            (Some(path), None) => bail!(
+                "--problem is {}, but {} is a run of the built-in task {}: leave it out",
+                path.display(),
+                self.dir.display(),
+                manifest.task
+            ),
+            (None, Some(problem)) => problem.clone(),
+            (None, None) => return Ok(manifest.problem()?),
+        };
+        self.program.apply(&mut problem);
+        Ok(problem.task()?)
+    }
+}
+
+/// Simulations of another question would spoil a run.
+pub fn same_question(
+    found: &Problem,
+    expected: &Problem,
+    file: &Path,
+    dir: &Path,
+) -> anyhow::Result<()> {
+    let (file, dir) = (file.display(), dir.display());
+    let what = match () {
+        () if found.prior != expected.prior => "parameters or priors",
+        () if found.observation != expected.observation => "observation",
+        () if found.summaries != expected.summaries => "names of summaries",
+        () => return Ok(()),
+    };
+    bail!(
+        "{file} has other {what} than the run in {dir}: give the file that it began with, or begin a run of its own"
+    )
+}
+
+/// When to stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// When all rounds are done.
+    Finished,
+    /// When the next round is done.
+    Round,
+}
+
+impl Observer for Until {
+    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
+        match (self, event) {
+            (Self::Round, Event::RoundFinished { .. }) => Ok(ControlFlow::Break(())),
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+}
+
+/// Works on a run, saves everything, and shows what was found.
+pub fn carry_on(
     run: RunDir,
     task: &Task,
     manifest: &Manifest,
     progress: Progress,
     threads: usize,
+    until: Until,
 ) -> anyhow::Result<Shown> {
     let dir = run.path().to_owned();
     let config = &manifest.config;
-    let stop = stop_on_interrupt()?;
+    let stop = stop_on_interrupt();
     let live = Live::new(manifest, &dir, stop);
     let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
     let model = Model { judge: Some(&judge), ..task.into() };
     let recorder = Recorder::new(run, progress.reports.clone())?;
-    let mut observer = (recorder, live);
+    let mut observer = (recorder, (live, until));
     let found = infer_posterior(&model, config, threads, progress, &mut observer);
-    let (recorder, live) = observer;
+    let (recorder, (live, _)) = observer;
     live.finish();
     let mut found = found.map_err(|error| with_remedy(error, &dir))?;
     if found.posterior.is_none() && !found.reports.is_empty() {
@@ -62,7 +138,7 @@ fn carry_on(
     }
     let summary = recorder.export(found.posterior.as_ref(), threads);
     let summary = summary.map_err(|error| with_remedy(error, &dir))?;
-    if !found.finished {
+    if !found.finished && until == Until::Finished {
         let dir = dir.display();
         tell(&format!("stopped; everything so far is saved. To go on: didyma resume \"{dir}\""));
     }
@@ -90,7 +166,7 @@ fn with_remedy(error: Error, dir: &Path) -> anyhow::Error {
 
 /// The first of runs/TASK-METHOD-SEED, …-2, …-3 that does not exist.
 fn free_directory(manifest: &Manifest) -> PathBuf {
-    let Manifest { task, config } = manifest;
+    let Manifest { task, config, .. } = manifest;
     let name = format!("{task}-{}-{}", config.method_name(), config.seed);
     let numbered = |number: u32| match number {
         1 => Path::new("runs").join(&name),

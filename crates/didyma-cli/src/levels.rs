@@ -68,7 +68,8 @@ fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Levels> {
     let rounds = reports(&run)?.len();
     let mut rows = run.rows()?;
     rows.retain(|row| row.round as usize <= rounds);
-    let mut flow = TrainedFlow::of_posterior(&posterior, rows, args.threads())?;
+    let mut flow =
+        TrainedFlow::of_posterior(&posterior, rows, config.failures.meaning, args.threads())?;
     let (settings, note) = args.run_settings(&config, &flow);
     let highest = args.run_levels(&settings, &flow)?;
     let subject = Subject::Run {

@@ -1,32 +1,42 @@
 //! What is seen of a run while it goes on: a bar on a terminal, plain lines elsewhere.
 
-use crate::tell;
+use crate::{STOPPED, tell};
 use didyma::estimator::Named;
 use didyma::observe::{Event, Observer};
 use didyma::rounds::RoundReport;
 use didyma::run::Manifest;
+use didyma::simulator::program::end_all;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Set when the user wants the run to stop.
+/// Set when the user wants the work to stop.
 pub type Stop = Arc<AtomicBool>;
 
-/// Ctrl-C and SIGTERM stop the run cleanly; a second one ends the process at once, which loses nothing that was saved.
-pub fn stop_on_interrupt() -> anyhow::Result<Stop> {
-    let stop = Stop::default();
-    let heard = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if heard.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+/// The stop of the command that listens, if one does.
+static LISTENER: OnceLock<Stop> = OnceLock::new();
+
+/// Ctrl-C and SIGTERM end the process, and all programs that it has started. A command that asks for it by
+/// [`stop_on_interrupt`] stops cleanly instead; a second one ends the process at once, which loses nothing that was saved.
+pub fn end_on_interrupt() -> anyhow::Result<()> {
+    Ok(ctrlc::set_handler(|| match LISTENER.get() {
+        Some(stop) if !stop.swap(true, Ordering::Relaxed) => {
+            tell("\nstopping at the next safe point (again to stop at once)");
         }
-        tell("\nstopping at the next safe point (again to stop at once)");
-    })?;
-    Ok(stop)
+        _ => {
+            end_all();
+            std::process::exit(STOPPED.into());
+        }
+    })?)
+}
+
+/// Is told when the user wants the work to stop.
+pub fn stop_on_interrupt() -> Stop {
+    Arc::clone(LISTENER.get_or_init(Stop::default))
 }
 
 /// Shows events, and stops the run when the user wants it.

@@ -9,7 +9,10 @@ mod abc;
 mod alpha;
 mod args;
 mod bench;
+mod check;
+mod cluster;
 mod infer;
+mod init;
 mod levels;
 mod live;
 mod metrics;
@@ -49,9 +52,24 @@ fn sentence(error: &anyhow::Error) -> String {
 
 fn run(args: Args) -> anyhow::Result<ExitCode> {
     check_kernels()?;
+    // The watching of a run has a screen to leave in order.
+    if !matches!(args.command, Command::Watch(_)) {
+        live::end_on_interrupt()?;
+    }
     match args.command {
         Command::Infer(args) => show_run(&infer::infer(&args)?, args.json),
         Command::Resume(args) => show_run(&infer::resume(&args)?, args.json),
+        Command::Train(args) => {
+            let (shown, code) = cluster::train(&args)?;
+            show(&shown, args.json).map(|()| code)
+        }
+        Command::Check(args) => {
+            let Some(checked) = check::check(&args)? else { return Ok(STOPPED.into()) };
+            show(&checked, args.json)?;
+            checked.tell_failures();
+            Ok(ExitCode::from(u8::from(!checked.passed())))
+        }
+        Command::Simulate(args) if args.shard.is_some() => cluster::simulate_shard(&args),
         Command::Watch(args) => watch::watch(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         other => answer(other).map(|()| ExitCode::SUCCESS),
@@ -70,9 +88,15 @@ const STOPPED: u8 = 130;
 /// The commands that need no saving.
 fn answer(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Infer(_) | Command::Resume(_) | Command::Watch(_) | Command::Reproduce(_) => {
-            unreachable!("handled before")
-        }
+        Command::Infer(_)
+        | Command::Check(_)
+        | Command::Resume(_)
+        | Command::Train(_)
+        | Command::Watch(_)
+        | Command::Reproduce(_) => unreachable!("handled before"),
+        Command::Init(args) => init::init(&args),
+        Command::Propose(args) => cluster::propose(&args),
+        Command::Merge(args) => cluster::merge(&args),
         Command::Show(args) => show(&results::show(&args)?, args.json),
         Command::Sample(args) => results::sample(&args),
         Command::Evaluate(args) => show(&results::evaluate(&args)?, args.json),

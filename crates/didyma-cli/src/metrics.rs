@@ -31,7 +31,7 @@ pub struct MetricsReport {
 }
 
 pub fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
-    let task = args.task();
+    let task = args.task()?;
     let reference = Table::read(&args.reference, args.index)?;
     let samples = Table::read(&args.samples, args.index)?;
     // What is compared: the task's parameters, the reference's columns by their names, or all columns in order.
@@ -95,11 +95,12 @@ fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result
             .with_context(|| format!("{}, row {}", path.display(), i + 1))?;
     }
     let (threads, streams) = (run.threads(), Streams::new(run.seed));
+    let scale = task.distance_scale(&streams, threads)?;
     let streams = streams.simulations(Purpose::Metric, 0);
     let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
     let found = simulator::simulate(&*task.simulator, samples, &streams, 0, threads, go_on)?;
     let x = Rows::new("x", &found.x, task.simulator.x_dim())?;
-    Ok(median_distance(x, &task.observation, &task.scale)?.ln())
+    Ok(median_distance(x, &task.observation, &scale)?.ln())
 }
 
 impl fmt::Display for MetricsReport {

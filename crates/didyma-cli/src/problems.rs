@@ -1,6 +1,6 @@
 //! `didyma tasks`, `simulate` and `reference`: what the built-in problems are, and samples of them.
 
-use crate::args::{ReferenceArgs, RunArgs, SimulateArgs};
+use crate::args::{Loaded, ReferenceArgs, RunArgs, SimulateArgs};
 use crate::{print, progress};
 use anyhow::{Context, bail};
 use didyma::Rows;
@@ -22,20 +22,20 @@ pub struct TaskList {
 
 #[derive(Debug, Serialize)]
 struct TaskLine {
-    name: &'static str,
-    about: &'static str,
+    name: String,
+    about: String,
     parameters: Vec<ParameterLine>,
-    summaries: Vec<&'static str>,
+    summaries: Vec<String>,
     observation: Vec<f64>,
-    truth: Vec<f64>,
-    scale: Vec<f64>,
+    truth: Option<Vec<f64>>,
+    scale: Option<Vec<f64>>,
     reference: &'static str,
 }
 
 #[derive(Debug, Serialize)]
 struct ParameterLine {
     name: String,
-    label: &'static str,
+    label: String,
     prior: String,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for TaskList {
         write!(f, "task              parameters  summaries  reference     about")?;
         for t in &self.tasks {
             let (parameters, summaries) = (t.parameters.len(), t.summaries.len());
-            let (name, reference, about) = (t.name, t.reference, t.about);
+            let (name, reference, about) = (&t.name, t.reference, &t.about);
             write!(f, "\n{name:<16}  {parameters:>10}  {summaries:>9}  {reference:<12}  {about}")?;
         }
         Ok(())
@@ -83,7 +83,7 @@ impl fmt::Display for TaskList {
 /// A run of simulations; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
 pub struct SimulateReport {
-    task: &'static str,
+    task: String,
     simulations: usize,
     failures: usize,
     first_failure: Option<String>,
@@ -112,23 +112,25 @@ impl fmt::Display for SimulateReport {
 
 /// Simulates and writes the rows; without a file they go to the terminal, and there is nothing to report.
 pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
-    let task = args.task();
+    let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
+    args.program.check(file.as_ref().map(|(problem, _)| problem))?;
+    let (count, seed) = (args.count.context("-n is needed")?, args.seed.unwrap_or(1));
     check_out(args.out.as_deref())?;
-    let theta = parameters(&task, args)?;
+    let theta = parameters(&task, args, count)?;
     let dim = task.prior.dim();
     let rows = Rows::new("theta", &theta, dim)?;
-    let streams = Streams::new(args.run.seed).simulations(Purpose::Simulation, 0);
-    let bar = progress::bar(args.count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
+    let streams = Streams::new(seed).simulations(Purpose::Simulation, 0);
+    let bar = progress::bar(count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
     let mut observe = |progress: simulator::Progress| {
         bar.set_position(progress.done as u64);
         ControlFlow::Continue(())
     };
-    let threads = args.run.threads();
+    let threads = args.threads();
     let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, &mut observe)?;
     bar.finish_and_clear();
     let Simulations { x, failures, seconds, .. } = found;
     let columns = dim + task.summaries.len();
-    let mut data = Vec::with_capacity(args.count * columns);
+    let mut data = Vec::with_capacity(count * columns);
     for (theta, x) in rows.iter().zip(x.chunks_exact(task.summaries.len())) {
         data.extend_from_slice(theta);
         data.extend_from_slice(x);
@@ -140,29 +142,31 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
             first.reason
         ));
     }
-    let names = task.prior.names().chain(task.summaries.iter().copied()).map(str::to_owned);
+    let names = task.prior.names().map(str::to_owned).chain(task.summaries.iter().cloned());
     write(Table { names: names.collect(), columns, data }, args.out.as_deref())?;
     Ok(args.out.as_ref().map(|out| SimulateReport {
         task: task.name,
-        simulations: args.count,
+        simulations: count,
         failures: failures.len(),
         first_failure: failures.first().map(|failure| failure.reason.clone()),
-        seed: args.run.seed,
+        seed,
         threads,
         seconds,
-        per_second: args.count as f64 / seconds,
+        per_second: count as f64 / seconds,
         out: out.display().to_string(),
     }))
 }
 
 /// θ of every row: drawn from the prior, or the same for all.
-fn parameters(task: &Task, args: &SimulateArgs) -> anyhow::Result<Vec<f32>> {
+fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<Vec<f32>> {
     let fixed = match args.theta.as_str() {
         "prior" => {
-            let streams = Streams::new(args.run.seed).simulations(Purpose::Parameters, 0);
-            return Ok(task.prior.sample_rows(args.count, &streams, args.run.threads()));
+            let streams = Streams::new(args.seed.unwrap_or(1)).simulations(Purpose::Parameters, 0);
+            return Ok(task.prior.sample_rows(count, &streams, args.threads()));
         }
-        "truth" => task.truth.clone(),
+        "truth" => task.truth.clone().context(
+            "--theta is \"truth\", but the problem has none: give numbers, or truth in its parameters",
+        )?,
         text => text
             .split(',')
             .map(|field| field.trim().parse())
@@ -176,12 +180,12 @@ fn parameters(task: &Task, args: &SimulateArgs) -> anyhow::Result<Vec<f32>> {
     };
     task.prior.expect_inside(&fixed).context("--theta")?;
     let fixed: Vec<f32> = fixed.iter().map(|&t| t as f32).collect();
-    Ok(fixed.repeat(args.count))
+    Ok(fixed.repeat(count))
 }
 
 /// Writes samples of the true posterior.
 pub fn reference(args: &ReferenceArgs) -> anyhow::Result<()> {
-    let task = args.task();
+    let task = args.problem.task()?;
     check_out(args.out.as_deref())?;
     let RunArgs { seed, .. } = args.run;
     let data = task.reference(args.count, &Streams::new(seed), args.run.threads())?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Writes the page, and every figure by itself if that was asked for. All is drawn before anything is written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     check_out(args.out.as_deref())?;
-    let runs = read(&args.dirs, args.threads())?;
+    let runs = read(&args.dirs, args.predictive, args.threads())?;
     let html = page(&runs);
     if let Some(folder) = &args.figures {
         let files = figures(&runs, folder);
@@ -44,7 +44,7 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
         Some("png") => true,
         _ => bail!("--out is {}: give a file name that ends in .svg or .png", args.out.display()),
     };
-    let runs = read(&args.dirs, args.threads())?;
+    let runs = read(&args.dirs, None, args.threads())?;
     let kind = args.kind();
     let figure = kind.draw(&runs, Place::Alone).with_context(|| {
         let first = args.dirs[0].display();
@@ -57,17 +57,23 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
 
 /// Writes the page of a single run into its directory.
 pub fn of_run(dir: &Path, threads: usize) -> anyhow::Result<()> {
-    let runs = read(&[dir.to_owned()], threads)?;
+    let runs = read(&[dir.to_owned()], None, threads)?;
     Ok(write_whole(&dir.join(REPORT), page(&runs).as_bytes())?)
 }
 
-fn read(dirs: &[PathBuf], threads: usize) -> anyhow::Result<Comparison> {
+fn read(dirs: &[PathBuf], predictive: Option<usize>, threads: usize) -> anyhow::Result<Comparison> {
     let whole: Vec<_> = dirs.iter().map(|dir| dir.canonicalize().unwrap_or(dir.clone())).collect();
     if let Some(i) = (1..dirs.len()).find(|&i| whole[..i].contains(&whole[i])) {
         bail!("{} is given twice: give every run once", dirs[i].display());
     }
     let single = dirs.len() == 1;
-    let runs = dirs.iter().map(|dir| RunData::read(dir, single, threads));
+    let runs = dirs.iter().map(|dir| {
+        let run = RunData::read(dir, single, threads)?;
+        match predictive {
+            Some(simulations) => run.with_predictive(simulations, threads),
+            None => Ok(run),
+        }
+    });
     Ok(Comparison::new(runs.collect::<didyma::Result<_>>()?)?)
 }
 

@@ -60,8 +60,7 @@ impl Shown {
             Some(posterior) => {
                 let samples = draws(&summary, posterior, threads)?;
                 summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
-                let truth = Task::named(&summary.task).map(|task| task.truth);
-                parameter_lines(posterior.prior(), &samples, truth.as_deref())
+                parameter_lines(posterior.prior(), &samples, summary.truth.as_deref())
             }
             None => Vec::new(),
         };
@@ -74,6 +73,11 @@ impl Shown {
     /// The same without a line for each round.
     pub fn without_rounds(self) -> Self {
         Self { rounds_told: true, ..self }
+    }
+
+    /// Rounds that are done.
+    pub fn rounds(&self) -> usize {
+        self.summary.rounds.len()
     }
 
     /// Whether all rounds are done.
@@ -140,7 +144,7 @@ pub fn sample(args: &SampleArgs) -> anyhow::Result<()> {
     let posterior = posterior(&run)?;
     let x = match &args.observation {
         Some(path) => {
-            let x = observation(path, &task_of(&run)?)?;
+            let x = observation(path, &Manifest::of(&run)?.problem()?)?;
             warn_if_far(&run, &x)?;
             x
         }
@@ -178,18 +182,13 @@ fn columns_of(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<Vec<f
 
 /// One row of the task's summaries.
 fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
-    let x = columns_of("--observation", path, &task.summaries)?;
+    let names: Vec<&str> = task.summaries.iter().map(String::as_str).collect();
+    let x = columns_of("--observation", path, &names)?;
     let rows = x.len() / task.summaries.len();
     if rows != 1 {
         bail!("--observation: {} has {rows} rows, but one is needed", path.display());
     }
     Ok(x.iter().map(|&x| f64::from(x)).collect())
-}
-
-/// The task that a run is of.
-fn task_of(run: &RunDir) -> anyhow::Result<Task> {
-    let name = Manifest::of(run)?.task;
-    Task::named(&name).with_context(|| format!("this version lacks the task {name}"))
 }
 
 /// q is trained where simulations fell, which in later rounds is near x_o.
@@ -231,7 +230,7 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
     let run = RunDir::read(&args.dir)?;
     let manifest = Manifest::of(&run)?;
     let posterior = posterior(&run)?;
-    let task = task_of(&run)?;
+    let task = manifest.problem()?;
     let threads = args.run.threads();
     let mut judge = TaskJudge::new(&task, Streams::new(args.run.seed), threads)?;
     let mut reference = "the task's own".to_owned();

@@ -1,37 +1,83 @@
-//! `didyma settings`: every setting by name.
+//! `didyma settings`: every setting by name; every field of a problem file.
 
 use crate::args::SettingsArgs;
+use didyma::problem::{FIELDS, schema};
 use serde::Serialize;
 use std::fmt;
 
-/// All settings of a profile and method.
+/// What is listed.
 #[derive(Debug, Serialize)]
-pub struct SettingsList {
-    settings: Vec<Line>,
+#[serde(untagged)]
+pub enum Listed {
+    /// All settings of a profile and method.
+    Settings { settings: Vec<Line> },
+    /// All fields of a problem file.
+    Fields { fields: Vec<FieldLine> },
+    /// The JSON schema of a problem file.
+    Schema(serde_json::Value),
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+pub struct Line {
     key: &'static str,
     value: String,
     about: &'static str,
 }
 
-pub fn settings(args: &SettingsArgs) -> anyhow::Result<SettingsList> {
-    let line = |(key, value, about)| Line { key, value, about };
-    Ok(SettingsList { settings: args.config.config(1)?.list().into_iter().map(line).collect() })
+#[derive(Debug, Serialize)]
+pub struct FieldLine {
+    field: &'static str,
+    takes: &'static str,
+    default: &'static str,
+    about: &'static str,
 }
 
-impl fmt::Display for SettingsList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:<24}  {:<12}  what it is (change it with --set KEY=VALUE)",
-            "setting", "value"
-        )?;
-        for Line { key, value, about } in &self.settings {
-            write!(f, "\n{key:<24}  {value:<12}  {about}")?;
+pub fn settings(args: &SettingsArgs) -> anyhow::Result<Listed> {
+    let field = |field: &didyma::problem::Field| FieldLine {
+        field: field.path,
+        takes: field.takes.words(),
+        default: field.default,
+        about: field.about,
+    };
+    let line = |(key, value, about)| Line { key, value, about };
+    Ok(match (args.problem, args.schema) {
+        (_, true) => Listed::Schema(schema()),
+        (true, false) => Listed::Fields { fields: FIELDS.iter().map(field).collect() },
+        _ => {
+            let all = args.config.config(None, None)?.list();
+            Listed::Settings { settings: all.into_iter().map(line).collect() }
         }
-        Ok(())
+    })
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schema(schema) => write!(f, "{schema:#}"),
+            Self::Settings { settings } => {
+                write!(
+                    f,
+                    "{:<24}  {:<12}  what it is (change it with --set KEY=VALUE)",
+                    "setting", "value"
+                )?;
+                settings.iter().try_for_each(|Line { key, value, about }| {
+                    write!(f, "\n{key:<24}  {value:<12}  {about}")
+                })
+            }
+            Self::Fields { fields } => {
+                write!(f, "{:<27}  {:<23}  what it is", "field", "takes")?;
+                for FieldLine { field, takes, default, about } in fields {
+                    write!(f, "\n{field:<27}  {takes:<23}  {about}")?;
+                    if !default.is_empty() {
+                        write!(f, " (default: {default})")?;
+                    }
+                }
+                write!(
+                    f,
+                    "\n{:<27}  {:<23}  any setting that `didyma settings` lists, as rounds = 5 or train.batch = 200",
+                    "inference.…", "its value"
+                )
+            }
+        }
     }
 }

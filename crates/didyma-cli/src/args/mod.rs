@@ -1,21 +1,27 @@
 //! What can be typed, checked as it is read.
 
+mod cluster;
 mod estimators;
+mod init;
 mod levels;
+mod problem;
 mod problems;
 mod report;
 mod reproduce;
 mod runs;
 
+pub use cluster::{CheckArgs, MergeArgs, ProposeArgs, TrainArgs};
 pub use estimators::{AlphaArgs, EstimatorArgs};
+pub use init::InitArgs;
 pub use levels::LevelsArgs;
+pub use problem::Loaded;
 pub use problems::{AbcArgs, MetricsArgs, ReferenceArgs, RunArgs, SimulateArgs, TasksArgs};
 
 pub use report::{PlotArgs, ReportArgs};
 pub use reproduce::{ReproduceArgs, Target};
 pub use runs::{
-    EvaluateArgs, InferArgs, LogDensityArgs, ResumeArgs, SampleArgs, SettingsArgs, ShowArgs,
-    WatchArgs,
+    ConfigArgs, EvaluateArgs, InferArgs, LogDensityArgs, ResumeArgs, SampleArgs, SettingsArgs,
+    ShowArgs, WatchArgs,
 };
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -47,8 +53,41 @@ pub enum Command {
   didyma infer two-moons --method tgrr --profile paper --set estimator.coupling=planted --set flow.bound=3
   didyma infer two-moons --json | jq .rounds[-1].c2st")]
     Infer(InferArgs),
+    /// Make a folder with a problem file and a simulator that works, to change into your own.
+    ///
+    /// The simulator is exponential decay with noise, as a worker that Didyma starts once and asks for simulations. The
+    /// problem file explains its fields.
+    #[command(after_help = "Examples:
+  didyma init decay
+  didyma init decay --language julia
+  didyma infer decay/problem.toml")]
+    Init(InitArgs),
+    /// Try a problem: a few simulations, and what they say of shapes, speed, failures, seeds and the observation.
+    ///
+    /// Exit code 1 if no run makes sense: every simulation fails, or the same seed does not give the same.
+    #[command(after_help = "Examples:
+  didyma check problem.toml
+  didyma check problem.toml -n 500 --report check.html")]
+    Check(CheckArgs),
     /// Go on with a run that was stopped, killed, or ran out of disk space.
     Resume(ResumeArgs),
+    /// Write the parameters that a run's next round is to simulate, for a cluster; begin the run if there is none.
+    ///
+    /// A round is then: propose, simulate its shards anywhere, merge them, train. The result is the same, to the byte, as
+    /// that of `didyma infer` on one machine.
+    #[command(after_help = "Example:
+  didyma propose run problem.toml --rounds 5 -n 1000
+  for i in 1 2 3 4; do
+      didyma simulate problem.toml --proposal run/proposal-1.csv --shard $i/4 --out shard-$i.db
+  done
+  didyma merge run shard-*.db
+  didyma train run
+  didyma propose run     (and so on)")]
+    Propose(ProposeArgs),
+    /// Take simulations that were made elsewhere into a run.
+    Merge(MergeArgs),
+    /// Train the round of a run whose simulations are all merged.
+    Train(TrainArgs),
     /// Show a run: rounds, and the posterior of each parameter.
     Show(ShowArgs),
     /// Watch a run while it goes on: marginals, losses and rounds, drawn in the terminal.
@@ -86,8 +125,10 @@ pub enum Command {
     Settings(SettingsArgs),
     /// List the built-in problems.
     Tasks(TasksArgs),
-    /// Simulate a task: at given parameters, or at draws of its prior.
+    /// Simulate a task or a problem of your own: at given parameters, at draws of its prior, or one shard of a round.
     #[command(after_help = "Examples:
+  didyma simulate problem.toml -n 100 --out rows.csv
+  didyma simulate problem.toml --proposal run/proposal-1.csv --shard 3/20 --out shard-3.db
   didyma simulate two-moons -n 5 --theta 0.2,0.3
   didyma simulate lotka-volterra -n 100000 --seed 7 --out lv.csv")]
     Simulate(SimulateArgs),

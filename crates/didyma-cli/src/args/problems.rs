@@ -1,20 +1,13 @@
 //! Arguments of the commands that work on tasks: simulate, reference, abc, metrics.
 
+use super::cluster::{Part, part};
+use super::problem::{Given, ProblemArgs, given};
+use super::runs::ProgramArgs;
 use super::{threads, whole};
 use clap::Parser;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use didyma::parallel;
 use didyma::tasks::Task;
 use std::path::PathBuf;
-
-/// The task of a name.
-pub(super) fn task() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(Task::NAMES)
-}
-
-pub(super) fn named(name: &str) -> Task {
-    Task::named(name).expect("only known names are accepted")
-}
 
 /// Seed and threads.
 #[derive(Debug, Parser)]
@@ -44,9 +37,8 @@ pub struct TasksArgs {
 
 #[derive(Debug, Parser)]
 pub struct SimulateArgs {
-    /// Task.
-    #[arg(value_name = "TASK", value_parser = task())]
-    task: String,
+    #[command(flatten)]
+    pub problem: ProblemArgs,
 
     /// Parameters of every simulation, separated by commas; or prior, for a draw of it each time; or truth.
     #[arg(long, default_value = "prior", value_name = "NUMBERS", allow_hyphen_values = true)]
@@ -54,15 +46,36 @@ pub struct SimulateArgs {
 
     /// Number of simulations.
     #[arg(short = 'n', long = "simulations", value_name = "COUNT", value_parser = count)]
-    #[arg(allow_negative_numbers = true)]
-    pub count: usize,
+    #[arg(allow_negative_numbers = true, required_unless_present = "shard")]
+    pub count: Option<usize>,
+
+    /// Simulate only part I of N of a round, into --out, a database that `didyma merge` reads. Interrupted, the same
+    /// command goes on.
+    #[arg(long, value_name = "I/N", value_parser = part, conflicts_with = "theta")]
+    pub shard: Option<Part>,
+
+    /// The round's parameters, a file of `didyma propose` [default: those of a run's first round, draws of the prior].
+    #[arg(long, value_name = "FILE", requires = "shard", conflicts_with_all = ["count", "seed"])]
+    pub proposal: Option<PathBuf>,
+
+    /// Make failed simulations of the shard again, after the simulator was repaired.
+    #[arg(long, requires = "shard")]
+    pub retry_failed: bool,
+
+    /// Seed of all random numbers [default: 1; with --shard, what the problem file says].
+    #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
 
     /// CSV file to write: parameters, then summaries [default: to the terminal].
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    #[command(flatten)]
-    pub run: RunArgs,
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
 
     /// Print one JSON object about the run instead of text; needs --out.
     #[arg(long, requires = "out")]
@@ -70,16 +83,15 @@ pub struct SimulateArgs {
 }
 
 impl SimulateArgs {
-    pub fn task(&self) -> Task {
-        named(&self.task)
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
     }
 }
 
 #[derive(Debug, Parser)]
 pub struct ReferenceArgs {
-    /// Task.
-    #[arg(value_name = "TASK", value_parser = task())]
-    task: String,
+    #[command(flatten)]
+    pub problem: ProblemArgs,
 
     /// Number of samples.
     #[arg(short = 'n', long = "samples", default_value = "2000", value_name = "COUNT")]
@@ -94,17 +106,10 @@ pub struct ReferenceArgs {
     pub run: RunArgs,
 }
 
-impl ReferenceArgs {
-    pub fn task(&self) -> Task {
-        named(&self.task)
-    }
-}
-
 #[derive(Debug, Parser)]
 pub struct AbcArgs {
-    /// Task.
-    #[arg(value_name = "TASK", value_parser = task())]
-    task: String,
+    #[command(flatten)]
+    pub problem: ProblemArgs,
 
     /// Simulations at most.
     #[arg(long, value_name = "COUNT", value_parser = whole::<u64>, allow_negative_numbers = true)]
@@ -153,12 +158,6 @@ pub struct AbcArgs {
     pub json: bool,
 }
 
-impl AbcArgs {
-    pub fn task(&self) -> Task {
-        named(&self.task)
-    }
-}
-
 #[derive(Debug, Parser)]
 pub struct MetricsArgs {
     /// Reference samples, CSV.
@@ -170,8 +169,8 @@ pub struct MetricsArgs {
     pub samples: PathBuf,
 
     /// Task whose parameter columns are compared, and whose simulator gives the LMD.
-    #[arg(long, value_name = "NAME", value_parser = task())]
-    task: Option<String>,
+    #[arg(long, value_name = "TASK|FILE.toml", value_parser = given)]
+    task: Option<Given>,
 
     /// The first column of both files only numbers the rows.
     #[arg(long)]
@@ -186,8 +185,8 @@ pub struct MetricsArgs {
 }
 
 impl MetricsArgs {
-    pub fn task(&self) -> Option<Task> {
-        self.task.as_deref().map(named)
+    pub fn task(&self) -> anyhow::Result<Option<Task>> {
+        self.task.as_ref().map(Given::task).transpose()
     }
 }
 

@@ -21,9 +21,21 @@ pub struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
+    /// Simulate so many times at draws of the posterior, for the predictive check of a problem of your own; built-in tasks
+    /// always do.
+    #[arg(long, value_name = "COUNT", value_parser = predictive, allow_negative_numbers = true)]
+    pub predictive: Option<usize>,
+
     /// Threads [default: all cores]. The result is the same for any number.
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<usize>,
+}
+
+fn predictive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if (10..=10_000).contains(&count) => Ok(count),
+        _ => Err("give a whole number between 10 and 10000".to_owned()),
+    }
 }
 
 impl ReportArgs {

@@ -1,26 +1,30 @@
 //! Arguments of the commands that make a run and read it: infer, resume, show, watch, sample, evaluate, log-density, settings.
 
-use super::problems::{RunArgs, count, task};
+use super::problem::ProblemArgs;
+use super::problems::{RunArgs, count};
 use super::{threads, whole};
+use anyhow::bail;
 use clap::Parser;
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::parallel;
-use didyma::tasks::Task;
+use didyma::problem::{FileSettings, Problem, Source};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where settings start from, and single changes.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 pub struct ConfigArgs {
     /// How to learn. Parameters of later rounds come from a part of the prior, which needs no correction: tsnpe, or snse,
     /// which learns a score instead of a flow. Or from the posterior so far, and the loss corrects for it: multilevel
     /// (tgrr, grr, ru, tru, rr), nested or atomic APT. Or all from the prior: npe.
-    #[arg(long, default_value = "tsnpe", value_name = "NAME", value_parser = super::named::<Algorithm>())]
-    method: Algorithm,
+    /// [default: tsnpe, or what the problem file says]
+    #[arg(long, value_name = "NAME", value_parser = super::named::<Algorithm>())]
+    method: Option<Algorithm>,
 
     /// All settings at once: what works best, or the paper's protocol.
-    #[arg(long, default_value = "default", value_name = "NAME", value_parser = super::named::<Profile>())]
-    profile: Profile,
+    /// [default: default, or what the problem file says]
+    #[arg(long, value_name = "NAME", value_parser = super::named::<Profile>())]
+    profile: Option<Profile>,
 
     /// Rounds [default: 10, with the paper's profile 20].
     #[arg(long, value_name = "COUNT", value_parser = whole::<u32>, allow_negative_numbers = true)]
@@ -36,31 +40,55 @@ pub struct ConfigArgs {
 }
 
 impl ConfigArgs {
-    /// The settings, all checked.
-    pub fn config(&self, seed: u64) -> didyma::Result<Config> {
-        let mut config = Config::new(self.profile, self.method);
+    /// The settings, all checked: those of the problem file, if there is one, then those of the command line.
+    pub fn config(&self, seed: Option<u64>, file: Option<&FileSettings>) -> didyma::Result<Config> {
+        let mut config = match file {
+            Some(file) => file.config(self.profile, self.method)?,
+            None => Config::new(
+                self.profile.unwrap_or(Profile::Default),
+                self.method.unwrap_or(Algorithm::Tsnpe),
+            ),
+        };
         config.rounds = self.rounds.unwrap_or(config.rounds);
         config.simulations = self.simulations.unwrap_or(config.simulations);
-        config.seed = seed;
+        config.seed = seed.unwrap_or(config.seed);
         for (key, value) in &self.set {
             config.set(key, value)?;
         }
-        config.check()?;
+        config.check().map_err(|error| match file {
+            Some(file) if !self.sets(&error) => file.located(error),
+            _ => error,
+        })?;
         Ok(config)
+    }
+
+    /// Whether an error is about something that was given here.
+    fn sets(&self, error: &didyma::Error) -> bool {
+        let didyma::Error::Setting { name, .. } = error else { return false };
+        let given = self.set.iter().map(|(key, _)| key.as_str());
+        let rounds = self.rounds.map(|_| "rounds");
+        given.chain(rounds).chain(self.simulations.map(|_| "simulations")).any(|key| key == name)
     }
 }
 
 #[derive(Debug, Parser)]
 pub struct InferArgs {
-    /// Task.
-    #[arg(value_name = "TASK", value_parser = task())]
-    task: String,
+    #[command(flatten)]
+    pub problem: ProblemArgs,
 
     #[command(flatten)]
     pub config: ConfigArgs,
 
+    /// Seed of all random numbers [default: 1, or what the problem file says].
+    #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+
     #[command(flatten)]
-    pub run: RunArgs,
+    pub program: ProgramArgs,
 
     /// Directory of the run, made new [default: runs/TASK-METHOD-SEED, with a number if that is taken].
     #[arg(long, value_name = "DIR")]
@@ -72,8 +100,59 @@ pub struct InferArgs {
 }
 
 impl InferArgs {
-    pub fn task(&self) -> Task {
-        super::problems::named(&self.task)
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+/// How a user's program is run, which does not change what it gives.
+#[derive(Debug, Clone, Parser)]
+pub struct ProgramArgs {
+    /// Simulations under way at once, of a problem file's program [default: one a thread, or what the file says].
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub workers: Option<usize>,
+
+    /// Words to put before the program of a problem file, as "srun -n1 --mem=2G".
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true, value_parser = words)]
+    launcher: Option<Words>,
+}
+
+#[derive(Debug, Clone)]
+struct Words(Vec<String>);
+
+impl ProgramArgs {
+    /// Changes the problem's program accordingly.
+    pub fn apply(&self, problem: &mut Problem) {
+        if let Source::Program(program) = &mut problem.source {
+            program.workers = self.workers.or(program.workers);
+            if let Some(Words(launcher)) = &self.launcher {
+                program.launcher.clone_from(launcher);
+            }
+        }
+    }
+
+    /// An error if something is asked of a program that is not there.
+    pub fn check(&self, problem: Option<&Problem>) -> anyhow::Result<()> {
+        let program = problem.is_some_and(|p| matches!(p.source, Source::Program(_)));
+        match (self.workers.is_some(), self.launcher.is_some()) {
+            (true, _) if !program => {
+                bail!(
+                    "--workers is for programs of problem files, and built-in tasks run on --threads"
+                )
+            }
+            (_, true) if !program => {
+                bail!("--launcher is for programs of problem files: a built-in task starts none")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn words(text: &str) -> Result<Words, String> {
+    match shell_words::split(text) {
+        Ok(words) if !words.is_empty() => Ok(Words(words)),
+        Ok(_) => Err("it is empty: give a command, as \"srun -n1\"".to_owned()),
+        Err(_) => Err("a quotation mark is left open".to_owned()),
     }
 }
 
@@ -86,6 +165,18 @@ pub struct ResumeArgs {
     /// Threads [default: all cores]. The result is the same for any number.
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<usize>,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    /// Take the simulator from this problem file, which has moved or was repaired; parameters, priors and observation must
+    /// be those of the run.
+    #[arg(long, value_name = "FILE.toml")]
+    pub problem: Option<PathBuf>,
+
+    /// Simulate those again that failed in the unfinished round, after the simulator was repaired.
+    #[arg(long)]
+    pub retry_failed: bool,
 
     /// Print the summary as one JSON object instead of text.
     #[arg(long)]
@@ -209,6 +300,14 @@ impl LogDensityArgs {
 pub struct SettingsArgs {
     #[command(flatten)]
     pub config: ConfigArgs,
+
+    /// List the fields of a problem file instead.
+    #[arg(long)]
+    pub problem: bool,
+
+    /// Print the JSON schema of problem files, for editors that check and complete.
+    #[arg(long, requires = "problem", conflicts_with = "json")]
+    pub schema: bool,
 
     /// Print one JSON object instead of text.
     #[arg(long)]

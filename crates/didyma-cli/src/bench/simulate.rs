@@ -20,7 +20,7 @@ pub struct SimulateReport {
 
 #[derive(Debug, Serialize)]
 struct TaskSpeed {
-    task: &'static str,
+    task: String,
     threads: usize,
     simulations: usize,
     per_second: f64,
@@ -38,7 +38,7 @@ pub fn simulate(args: &BenchSimulateArgs) -> anyhow::Result<SimulateReport> {
 }
 
 fn speed(task: &Task, threads: usize, seconds: f64) -> anyhow::Result<TaskSpeed> {
-    let truth: Vec<f32> = task.truth.iter().map(|&v| v as f32).collect();
+    let truth: Vec<f32> = task.truth.iter().flatten().map(|&v| v as f32).collect();
     let run = |count: usize| -> anyhow::Result<f64> {
         let theta = truth.repeat(count);
         let rows = Rows::new("theta", &theta, truth.len())?;
@@ -56,7 +56,12 @@ fn speed(task: &Task, threads: usize, seconds: f64) -> anyhow::Result<TaskSpeed>
         spent += run(batch)?;
         simulations += batch;
     }
-    Ok(TaskSpeed { task: task.name, threads, simulations, per_second: simulations as f64 / spent })
+    Ok(TaskSpeed {
+        task: task.name.clone(),
+        threads,
+        simulations,
+        per_second: simulations as f64 / spent,
+    })
 }
 
 /// Simulations of a run at most: more would measure how fast the system hands out memory.

@@ -64,7 +64,7 @@ pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
     }
     let mut known = BTreeSet::new();
     planned.retain(|run: &Planned| known.insert(run.folder()));
-    let stop = stop_on_interrupt()?;
+    let stop = stop_on_interrupt();
     let Carried::Out(failures) = carry_out(&planned, &folder, args.jobs, &stop)? else {
         return Ok(stopped());
     };

@@ -83,7 +83,8 @@ fn measured_rate(
     let (run, _) = run.ok_or_else(|| anyhow::anyhow!("the run is not finished"))?;
     let dir = RunDir::read(&results.folder.join(run.folder()))?;
     let config = Manifest::of(&dir)?.config;
-    let mut flow = TrainedFlow::of_posterior(&posterior(&dir)?, dir.rows()?, parallel::cores())?;
+    let (posterior, meaning) = (posterior(&dir)?, config.failures.meaning);
+    let mut flow = TrainedFlow::of_posterior(&posterior, dir.rows()?, meaning, parallel::cores())?;
     let settings = level_settings(&config, Some(Method::Tgrr), &flow);
     let settings = Settings { coupling: Coupling::Excluded, ..settings };
     let (highest, budget) = if args.quick { (3, 2_000) } else { (6, 200_000) };

@@ -194,12 +194,13 @@ mod tests {
             outside_prior: 0.0,
             pairs: 100,
             recentred: false,
+            validity: None,
         }
     }
 
     fn summary(rounds: u32) -> Summary {
         let config = Config::new(Profile::Default, Method::Tgrr);
-        Summary::new(&Manifest { task: "mg1".into(), config }, (1..=rounds).map(report).collect())
+        Summary::new(&Manifest::of_task("mg1", config), (1..=rounds).map(report).collect())
     }
 
     /// Half of the draws in the first and half in the last quarter of the range.

@@ -7,7 +7,6 @@ use didyma::prior::Marginal as Law;
 use didyma::report::{Epoch, columns, epochs, moments};
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{RunDir, Summary, posterior};
-use didyma::tasks::Task;
 use std::path::{Path, PathBuf};
 
 /// Draws that histograms are made of.
@@ -86,7 +85,7 @@ fn marginals(summary: &Summary, posterior: &Posterior) -> didyma::Result<Vec<Mar
         Err(Error::Leakage { .. }) => return Ok(Vec::new()),
         Err(other) => return Err(other),
     };
-    let truth = Task::named(&summary.task).map(|task| task.truth);
+    let truth = &summary.truth;
     let parameters = posterior.prior().parameters();
     let marginal = |(i, draws): (usize, Vec<f64>)| {
         let truth = truth.as_ref().map(|truth| truth[i]);
@@ -99,9 +98,9 @@ fn marginals(summary: &Summary, posterior: &Posterior) -> didyma::Result<Vec<Mar
 
 /// The bounds of a law, or of the values where it has none.
 fn range(law: Law, values: impl Iterator<Item = f64>) -> (f64, f64) {
-    match law {
-        Law::Uniform { low, high } => (low, high),
-        Law::Normal { .. } | Law::LogNormal { .. } => bounds(values),
+    match law.support() {
+        (low, high) if low.is_finite() && high.is_finite() => (low, high),
+        _ => bounds(values),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `didyma watch`: the picture of a run in the terminal while it goes on, for one who only looks.
 
 mod charts;
+pub use charts::{bars, bin};
 mod draw;
 mod look;
 mod screen;

@@ -1,11 +1,14 @@
 //! The command line as a user meets it: output, help, and what happens to bad input.
 
 mod bench;
+mod cluster;
 mod crashes;
 mod damage;
 mod disk;
 mod estimators;
+mod init;
 mod levels;
+mod own;
 mod problems;
 mod reading;
 mod report;
@@ -119,8 +122,13 @@ fn expect_same(found: &str, expected: &str, what: &str) {
 }
 
 fn didyma(args: &[&str]) -> Output {
+    command(args).output().expect("the binary was built")
+}
+
+fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_didyma"));
-    command.args(args).env_remove("DIDYMA_KERNELS").output().expect("the binary was built")
+    command.args(args).env_remove("DIDYMA_KERNELS");
+    command
 }
 
 /// The standard output of a command that succeeds.

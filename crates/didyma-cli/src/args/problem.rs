@@ -1,0 +1,95 @@
+//! A task by its name, or a user's problem by its file: what every command that works on one is given.
+
+use anyhow::Context;
+use clap::Parser;
+use didyma::problem::{FileSettings, Problem, ProblemFile};
+use didyma::tasks::Task;
+use std::path::{Path, PathBuf};
+
+/// A task or a problem file.
+#[derive(Debug, Clone, Parser)]
+pub struct ProblemArgs {
+    /// A built-in task (`didyma tasks` lists them), or the TOML file of a problem of your own.
+    #[arg(value_name = "TASK|FILE.toml", value_parser = given)]
+    given: Given,
+}
+
+/// What was typed.
+#[derive(Debug, Clone)]
+pub enum Given {
+    Task(&'static str),
+    File(PathBuf),
+}
+
+/// A problem, ready to be worked on.
+pub struct Loaded {
+    pub task: Task,
+    /// What the file says; none of a built-in task.
+    pub file: Option<(Problem, FileSettings)>,
+}
+
+impl ProblemArgs {
+    pub fn of(given: Given) -> Self {
+        Self { given }
+    }
+
+    pub fn load(&self) -> anyhow::Result<Loaded> {
+        self.given.load(|_| {})
+    }
+
+    /// The same with changes of the file's problem.
+    pub fn load_with(&self, change: impl FnOnce(&mut Problem)) -> anyhow::Result<Loaded> {
+        self.given.load(change)
+    }
+
+    pub fn task(&self) -> anyhow::Result<Task> {
+        Ok(self.load()?.task)
+    }
+}
+
+impl Given {
+    fn load(&self, change: impl FnOnce(&mut Problem)) -> anyhow::Result<Loaded> {
+        match self {
+            Self::Task(name) => {
+                let task = Task::named(name).context("only known names are accepted")?;
+                Ok(Loaded { task, file: None })
+            }
+            Self::File(path) => {
+                let ProblemFile { mut problem, settings } = ProblemFile::read(path)?;
+                change(&mut problem);
+                Ok(Loaded { task: problem.task()?, file: Some((problem, settings)) })
+            }
+        }
+    }
+
+    pub fn task(&self) -> anyhow::Result<Task> {
+        Ok(self.load(|_| {})?.task)
+    }
+}
+
+/// A name that is no task's is a file if it looks like one.
+pub fn given(text: &str) -> Result<Given, String> {
+    if let Some(name) = Task::NAMES.into_iter().find(|name| *name == text) {
+        return Ok(Given::Task(name));
+    }
+    let path = Path::new(text);
+    if path.is_dir() {
+        let inside = path.join("problem.toml");
+        return match inside.is_file() {
+            true => Ok(Given::File(inside)),
+            false => {
+                Err("it is a folder without a problem.toml: give the problem's file".to_owned())
+            }
+        };
+    }
+    if text.ends_with(".toml") || path.is_file() {
+        return match path.is_file() {
+            true => Ok(Given::File(path.to_owned())),
+            false => Err("there is no such file: `didyma init NAME` writes one".to_owned()),
+        };
+    }
+    Err(format!(
+        "give a built-in task ({}), or the TOML file of a problem of your own (`didyma init NAME` writes one)",
+        Task::NAMES.join(", ")
+    ))
+}
