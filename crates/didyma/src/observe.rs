@@ -19,11 +19,11 @@ pub enum Event<'a> {
         /// Simulations that this round still has to make.
         missing: usize,
     },
-    /// Simulations were made.
+    /// Simulations were made, or none for 100 ms, so that an observer can stop a run whose simulations take long.
     Simulated {
         /// The round.
         round: u32,
-        /// The new rows.
+        /// The new rows, if any.
         rows: &'a [SimulatedRow],
         /// How many of the round are done.
         done: usize,
