@@ -14,6 +14,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// What was found; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
@@ -27,6 +28,8 @@ pub struct Checked {
     report: Option<PathBuf>,
 }
 
+/// After so long without an answer a hint is given.
+const SILENCE: Duration = Duration::from_secs(10);
 /// Columns of a picture.
 const WIDTH: usize = 40;
 /// Summaries that are drawn, at most: those furthest out.
@@ -40,8 +43,15 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
     let config = args.config.config(args.seed, file.as_ref().map(|(_, settings)| settings))?;
     let stop = stop_on_interrupt();
     let bar = progress::bar(args.count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
+    let (begun, mut told) = (Instant::now(), false);
     let mut observe = |now: simulator::Progress| {
         bar.set_position(now.done as u64);
+        if now.done == 0 && !told && begun.elapsed() > SILENCE {
+            told = true;
+            tell(
+                "no answer so far: does the program flush its output after each line? (Ctrl-C stops)",
+            );
+        }
         match stop.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -107,7 +117,7 @@ impl fmt::Display for Checked {
             known(self.check.random)
         )?;
         for (reason, count) in &self.check.failures {
-            writeln!(f, "  {count} times: {reason}")?;
+            writeln!(f, "  {count} × {reason}")?;
         }
         picture(f, summaries)?;
         for note in &self.notes {

@@ -149,7 +149,7 @@ pub fn carry_on(
         }
     }
     let shown = Shown::new(&dir, summary, found.posterior.as_ref(), threads)?;
-    Ok(shown.without_rounds())
+    Ok(shown.with_counts(recorder.run().counts()?).without_rounds())
 }
 
 /// A file that could not be written is no loss: everything before it is on the disk.

@@ -5,7 +5,7 @@ use crate::print;
 use crate::problems::check_out;
 use anyhow::{Context, anyhow, bail};
 use didyma::files::write_whole;
-use didyma::report::{Comparison, Figure, Kind, Place, RunData, page, png};
+use didyma::report::{Comparison, Figure, Kind, Place, RunData, least_predictive, page, png};
 use didyma::run::REPORT;
 use std::path::{Path, PathBuf};
 
@@ -70,11 +70,17 @@ fn read(dirs: &[PathBuf], predictive: Option<usize>, threads: usize) -> anyhow::
     let runs = dirs.iter().map(|dir| {
         let run = RunData::read(dir, single, threads)?;
         match predictive {
-            Some(simulations) => run.with_predictive(simulations, threads),
+            Some(count) => {
+                let least = least_predictive(run.observation.len());
+                if count < least {
+                    bail!("--predictive is {count}, too few to tell anything of {} summaries: give at least {least}", run.observation.len());
+                }
+                Ok(run.with_predictive(count, threads)?)
+            }
             None => Ok(run),
         }
     });
-    Ok(Comparison::new(runs.collect::<didyma::Result<_>>()?)?)
+    Ok(Comparison::new(runs.collect::<anyhow::Result<_>>()?)?)
 }
 
 /// Every figure there is, twice: where it goes, and its bytes.

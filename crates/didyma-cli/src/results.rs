@@ -30,6 +30,8 @@ pub struct Shown {
     parameters: Vec<ParameterLine>,
     /// Those that are stored; a round that is under way has some too.
     simulations: usize,
+    /// Those of them that failed.
+    failed: usize,
     /// The page about it, if there is one.
     report: Option<PathBuf>,
     /// Whether a process works on it.
@@ -42,10 +44,10 @@ pub struct Shown {
 pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
     let run = RunDir::read(&args.dir)?;
     let summary = Summary::read(&run)?;
-    let (simulations, _) = run.counts()?;
     let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(&run)?) };
     let shown = Shown::new(&args.dir, summary, posterior.as_ref(), parallel::cores())?;
-    Ok(Shown { simulations, running: run.is_worked_on()?, ..shown })
+    let shown = shown.with_counts(run.counts()?);
+    Ok(Shown { running: run.is_worked_on()?, ..shown })
 }
 
 impl Shown {
@@ -65,9 +67,15 @@ impl Shown {
             None => Vec::new(),
         };
         let simulations = summary.rounds.iter().map(|round| round.simulations).sum();
+        let failed = summary.rounds.iter().map(|round| round.failures).sum();
         let report = Some(dir.join(REPORT)).filter(|page| page.is_file());
         let (dir, running, rounds_told) = (dir.to_owned(), false, false);
-        Ok(Self { dir, summary, parameters, simulations, report, running, rounds_told })
+        Ok(Self { dir, summary, parameters, simulations, failed, report, running, rounds_told })
+    }
+
+    /// The same with the simulations that are stored, and those that failed.
+    pub fn with_counts(self, (simulations, failed): (usize, usize)) -> Self {
+        Self { simulations, failed, ..self }
     }
 
     /// The same without a line for each round.
@@ -94,12 +102,16 @@ fn draws(summary: &Summary, posterior: &Posterior, threads: usize) -> anyhow::Re
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { summary, parameters, dir, simulations, report, running, rounds_told } = self;
+        let Self { summary, parameters, dir, simulations, report, running, rounds_told, .. } = self;
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!(" ({failed} failed)"),
+        };
         let Summary { task, method, seed, rounds, .. } = summary;
         let all = summary.config.rounds;
         writeln!(
             f,
-            "{task} by {method}, seed {seed}: {} of {all} rounds, {simulations} simulations, {:.0} s",
+            "{task} by {method}, seed {seed}: {} of {all} rounds, {simulations} simulations{failed}, {:.0} s",
             rounds.len(),
             summary.seconds_total
         )?;

@@ -71,7 +71,8 @@ impl SimulatorCheck {
         let theta = task.prior.sample_rows(simulations, &draws, threads);
         let first = streams.simulations(Purpose::Simulation, 0);
         let found = simulate(task, &theta, &first, threads, observe)?;
-        let again = match found.done < simulations {
+        // Where all fail, each may take its whole time, and would tell nothing.
+        let again = match found.done < simulations || found.failures.len() == simulations {
             true => None,
             false => repeated(task, &theta, &found, streams, threads, observe)?,
         };
@@ -114,6 +115,12 @@ impl SimulatorCheck {
                  the parameters (docs/failures.md)"
             )),
         }
+        if self.failures.iter().any(|(reason, _)| reason.starts_with("no answer within")) {
+            notes.push(
+                "there was no answer in time: does the worker flush its output after each line, and answer every request?"
+                    .to_owned(),
+            );
+        }
         if self.repeatable == Some(false) {
             notes.push(
                 "the same seed and parameters gave different summaries: seed every random generator of the simulator with \
@@ -123,8 +130,8 @@ impl SimulatorCheck {
         }
         if self.random == Some(false) {
             notes.push(
-                "another seed gave the same summaries: that is right only if the simulator has no noise; a posterior without \
-                 noise may be a single point"
+                "another seed gave the same summaries: that is right only if the simulator has no noise. A generator that takes \
+                 32 bits may not see the rest of the seed: give it the seed modulo 2147483647"
                     .to_owned(),
             );
         }

@@ -93,7 +93,7 @@ fn the_rest_has_defaults() {
     let file = parse("[parameters]\na = { uniform = [0, 1] }\n[observation]\nx = [1]\n[simulator]\ncommand = [\"./w\"]").unwrap();
     let Source::Program(program) = &file.problem.source else { panic!("it is a program") };
     assert_eq!((program.workers, program.time_limit, program.start_limit), (None, 600.0, 60.0));
-    assert_eq!((file.problem.name.as_str(), &*file.problem.summaries[0]), ("problem", "x1"));
+    assert_eq!((file.problem.name.as_str(), &*file.problem.summaries[0]), ("here", "x1"));
     let task = parse("[simulator]\ntask = \"mg1\"").unwrap().problem.task().unwrap();
     assert_eq!((task.prior.dim(), task.summaries.len()), (3, 5));
     assert!(task.scale.is_some(), "all is known of the built-in task itself");
@@ -346,7 +346,7 @@ fn faults_of_other_simulators_are_told() {
         parse(&format!("{head}{simulator}")).unwrap_err().to_string()
     };
     for (simulator, told) in [
-        ("task = \"mg2\"", "line 6: simulator.task is no task: there are two-moons"),
+        ("task = \"mg2\"", "line 6: simulator.task is mg2, no task: there are two-moons"),
         ("task = \"mg1\"", "line 1: parameters has 1 numbers, but mg1 has 3"),
         ("task = \"mg1\"\nworkers = 2", "line 7: simulator.workers is of no use beside task"),
         ("umbridge = \"http://a\"", "line 6: simulator.umbridge is a text: give a table"),
@@ -377,7 +377,8 @@ fn faults_of_other_simulators_are_told() {
     let parameters = "[parameters]\na = { uniform = [0, 1] }\n";
     assert!(whole(&format!("{worker}{parameters}")).contains("observation is missing"));
     assert!(
-        whole(&format!("{worker}[parameters]\n[observation]\nx = [1]")).contains("at least one")
+        whole(&format!("{worker}[parameters]\n[observation]\nx = [1]"))
+            .contains("parameters is empty: name at least one")
     );
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bad.toml");

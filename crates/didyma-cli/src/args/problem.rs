@@ -52,6 +52,11 @@ impl Given {
         match self {
             Self::Task(name) => {
                 let task = Task::named(name).context("only known names are accepted")?;
+                if Path::new(name).join("problem.toml").is_file() {
+                    crate::tell(&format!(
+                        "note: {name} is the built-in task; for the folder write {name}/problem.toml"
+                    ));
+                }
                 Ok(Loaded { task, file: None })
             }
             Self::File(path) => {

@@ -78,7 +78,7 @@ const fn field(
 
 /// Every field, those of `inference` excepted: they are the settings of a run.
 pub const FIELDS: &[Field] = &[
-    field("name", Takes::Text, "that of the file", "what the problem is called"),
+    field("name", Takes::Text, "that of the file, or of its folder", "what the problem is called"),
     field("about", Takes::Text, "", "the problem in one line"),
     field(
         "parameters.NAME.uniform",

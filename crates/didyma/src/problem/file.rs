@@ -76,8 +76,7 @@ impl ProblemFile {
 }
 
 fn problem(root: &Fields, path: &Path) -> Result<Problem> {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let name = root.get("name").map_or(Ok(stem), |node| node_name(&node))?;
+    let name = root.get("name").map_or_else(|| Ok(usual_name(path)), |node| node_name(&node))?;
     let about = root.get("about").map_or(Ok(String::new()), |node| node.text())?;
     let remedy = "say how to simulate, as [simulator] command = [\"python3\", \"worker.py\"]";
     let simulator = root.need("simulator", remedy)?.table()?;
@@ -127,6 +126,14 @@ fn check_sizes(root: &Fields, task: &Task, parameters: usize, summaries: usize) 
         }
     }
     Ok(())
+}
+
+/// The file's name, or that of its folder if the file has no name of its own.
+fn usual_name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = whole.parent().and_then(Path::file_name);
+    folder.filter(|_| stem == "problem").unwrap_or(stem).to_string_lossy().into_owned()
 }
 
 /// The name also names folders.

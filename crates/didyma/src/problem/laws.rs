@@ -25,6 +25,10 @@ pub(super) fn parameters(table: &Fields) -> Result<Parameters> {
             truth.push(number);
         }
     }
+    if laws.is_empty() {
+        return Err(table
+            .error("parameters", "is empty: name at least one, as rate = { uniform = [0, 1] }"));
+    }
     if !truth.is_empty() && truth.len() < laws.len() {
         return Err(table.error("parameters", "have a truth for some only: give all or none"));
     }

@@ -72,7 +72,9 @@ fn built_in_name(node: &Node) -> Result<String> {
     let name = node.text()?;
     match Task::NAMES.contains(&&*name) {
         true => Ok(name),
-        false => Err(node.error(format!("is no task: there are {}", Task::NAMES.join(", ")))),
+        false => {
+            Err(node.error(format!("is {name}, no task: there are {}", Task::NAMES.join(", "))))
+        }
     }
 }
 

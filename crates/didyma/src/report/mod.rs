@@ -35,5 +35,6 @@ pub use levels::level_plot;
 pub use page::page;
 pub use png::png;
 pub use words::{
-    ParameterLine, QUANTILES, advice, command, cut_by_prior, moments, parameter_lines,
+    ParameterLine, QUANTILES, advice, command, cut_by_prior, least_predictive, moments,
+    parameter_lines,
 };

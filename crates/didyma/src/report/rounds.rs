@@ -43,8 +43,8 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         _ => format!(" Drawn for {}, seed {}.", run.method(), run.summary.seed),
     };
     let caption = format!(
-        "Parameters that each round simulated: the first draws them from the prior, every later one from the posterior \
-         so far. Red: the true values.{left_out}{whose}"
+        "Parameters that each round simulated: the first draws them from the prior, every later one where the posterior \
+         so far says. Red: the true values, where they are known.{left_out}{whose}"
     );
     let svg = canvas.finish(&title, &caption);
     Some(Figure { kind: Kind::Simulations, title, caption, svg })

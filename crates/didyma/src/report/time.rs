@@ -47,7 +47,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     }
     let title = "Time".to_owned();
     let caption = "Wall-clock time of all rounds, as the run's own clock counts it; the mean where there are several \
-                   seeds. Scoring is the comparison with a known truth, which a problem of your own does not have."
+                   seeds. Scoring is the comparison with a known truth, where there is one."
         .to_owned();
     let told = |(group, parts): (&Group, &[f64; 3])| {
         let part = |((name, ..), seconds): (&Part, &f64)| format!("{name} {} s", number(*seconds));

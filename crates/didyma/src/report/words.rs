@@ -66,6 +66,11 @@ const SURPRISING: f64 = 0.1;
 /// Share of samples within a hundredth of the prior's range at one end that means the prior cuts the posterior.
 const CUT: f64 = 0.05;
 
+/// Simulations that a predictive check of so many summaries needs: with fewer, no p-value could be small enough.
+pub fn least_predictive(summaries: usize) -> usize {
+    (2.0 * summaries as f64 / SURPRISING).ceil() as usize
+}
+
 /// What a reader should know before trusting the posterior.
 pub fn advice(run: &RunData) -> Vec<String> {
     let mut found = Vec::new();
@@ -109,7 +114,14 @@ pub fn reassurance(run: &RunData) -> String {
     match looked.is_empty() {
         true => "Nothing could be checked yet.".to_owned(),
         false => {
-            format!("Nothing speaks against this posterior. Looked at: {}.", looked.join(", "))
+            let looked = looked.join(", ");
+            let not = match checks(run).is_empty() {
+                true => {
+                    " Not looked at: simulations at the posterior (`didyma report DIR --predictive COUNT`)."
+                }
+                false => "",
+            };
+            format!("Nothing speaks against this posterior. Looked at: {looked}.{not}")
         }
     }
 }

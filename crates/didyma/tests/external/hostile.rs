@@ -209,11 +209,15 @@ fn does_not_exist() {
         |command| didyma::simulator::program::Call::Worker { command, batch: 1, stream: false };
     let folder = bench.folder.path().display().to_string();
     bench.program.call = call(super::strings(["no-such-program", "--now"]));
-    let parts: &[&str] = &["could not start `no-such-program --now`", &folder, "No such file"];
+    let parts: &[&str] =
+        &["could not start `no-such-program` in", &folder, "No such file", "no-such-program --now"];
     expect(&bench.run(2), &[(0, parts), (1, parts)]);
     bench.program.call = call(super::strings(["./worker.py"]));
     let parts: &[&str] = &["could not start `./worker.py`", "Permission denied"];
     expect(&bench.run(1), &[(0, parts)]);
     bench.program.launcher = super::strings(["no-such-launcher"]);
-    expect(&bench.run(1), &[(0, &["could not start `no-such-launcher ./worker.py`"])]);
+    expect(
+        &bench.run(1),
+        &[(0, &["could not start `no-such-launcher`", "no-such-launcher ./worker.py"])],
+    );
 }

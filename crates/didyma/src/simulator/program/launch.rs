@@ -53,7 +53,12 @@ impl Launch {
         }
         let mut group = Group::start(&mut command).map_err(|error| {
             let words: Vec<&str> = all.iter().map(|word| word.as_str()).collect();
-            format!("could not start `{}` in {}: {error}", words.join(" "), folder.display())
+            let (program, all) = (words[0], words.join(" "));
+            // Arguments differ from simulation to simulation; the first line does not.
+            format!(
+                "could not start `{program}` in {}: {error}\nthe whole command: {all}",
+                folder.display()
+            )
         })?;
         let words = LastWords::default();
         let stderr = group.child.stderr.take().expect("it is piped");
