@@ -33,7 +33,7 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
     let task = args.problem.task()?;
     problems::check_out(args.out.as_deref())?;
     let streams = Streams::new(args.run.seed);
-    let scale = task.distance_scale(&streams, args.run.threads())?;
+    let scale = task.distance_scale(&streams, args.run.threads.count())?;
     let abc = SmcAbc {
         prior: &task.prior,
         support: task.support.as_ref().filter(|_| args.known_support),
@@ -44,7 +44,7 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
         simulations: args.simulations,
         tolerance: args.tolerance,
         acceptance: args.acceptance,
-        threads: args.run.threads(),
+        threads: args.run.threads.count(),
     };
     let bar = progress::bar(args.simulations, "{bar:30} {pos}/{len} simulations{msg}");
     let mut observe = |now: &Generation| {

@@ -57,7 +57,8 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
             false => ControlFlow::Continue(()),
         }
     };
-    let check = SimulatorCheck::run(&task, args.count, config.seed, args.threads(), &mut observe)?;
+    let check =
+        SimulatorCheck::run(&task, args.count, config.seed, args.threads.count(), &mut observe)?;
     bar.finish_and_clear();
     if stop.load(Ordering::Relaxed) {
         return Ok(None);

@@ -32,16 +32,16 @@ pub fn propose(args: &ProposeArgs) -> anyhow::Result<()> {
     }
     let task = manifest.problem()?;
     let model: Model = (&task).into();
-    let found = rounds::propose(&model, config, args.threads(), run::progress(&run)?)?;
+    let found = rounds::propose(&model, config, args.threads.count(), run::progress(&run)?)?;
     let Some((round, theta)) = found else {
         bail!("{} is finished: all its rounds are trained", args.dir.display());
     };
-    let first = ProposalFile::first(&task, config, 1);
-    let origin = Origin { run: Some(run.identity()), round, ..first.origin };
+    let origin = Origin::new(Some(run.identity()), round, &task, config);
     let path = ProposalFile::path(&args.dir, round);
     // A file that is there stays: another kind of CPU could round its numbers differently.
     if !ProposalFile::read(&path).is_ok_and(|there| there.origin == origin) {
-        ProposalFile { origin, names: first.names, theta }.write(&path)?;
+        let names = task.prior.names().map(str::to_owned).collect();
+        ProposalFile { origin, names, theta }.write(&path)?;
     }
     let simulations = config.simulations;
     let (path, dir) = (path.display(), args.dir.display());
@@ -96,7 +96,7 @@ pub fn simulate_shard(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let simulator = &*loaded.task.simulator;
     let simulating = Simulating { simulator, seed, round, theta, missing, done, in_a_row };
     let mut observer = (shard, ShardBar::new(range.len(), done));
-    let made = simulating.run(args.threads(), &mut observer);
+    let made = simulating.run(args.threads.count(), &mut observer);
     let (shard, bar) = observer;
     bar.bar.finish_and_clear();
     shard.close()?;
@@ -129,7 +129,7 @@ fn proposal(args: &SimulateArgs, loaded: &Loaded) -> anyhow::Result<ProposalFile
     let mut config = ConfigArgs::default().config(args.seed, settings)?;
     config.simulations = args.count.unwrap_or(config.simulations);
     config.check()?;
-    Ok(ProposalFile::first(&loaded.task, &config, args.threads()))
+    Ok(ProposalFile::first(&loaded.task, &config, args.threads.count()))
 }
 
 /// What is seen of a shard, and stops it when the user wants it.
@@ -195,16 +195,8 @@ fn check_problem(proposal: &ProposalFile, task: &Task) -> anyhow::Result<()> {
 /// Takes simulations that were made elsewhere into a run.
 pub fn merge(args: &MergeArgs) -> anyhow::Result<()> {
     let mut run = RunDir::open(&args.dir)?;
-    let mut all = Merged::default();
-    for path in &args.shards {
-        let Merged { new, known, repaired, different } = run.merge(path)?;
-        all.new += new;
-        all.known += known;
-        all.repaired += repaired;
-        all.different += different;
-    }
+    let Merged { new, known, repaired, different } = run.merge(&args.shards)?;
     let (round, missing, total) = state(&run)?;
-    let Merged { new, known, repaired, different } = all;
     let mut text = format!("{new} new simulations, {known} known ones");
     if repaired > 0 {
         text += &format!(", {repaired} successes in place of failures");
@@ -229,7 +221,7 @@ pub fn merge(args: &MergeArgs) -> anyhow::Result<()> {
 fn state(run: &RunDir) -> anyhow::Result<(u32, usize, usize)> {
     let config = Manifest::of(run)?.config;
     let round = run.rounds()?.len() as u32 + 1;
-    let done = run.rows()?.iter().filter(|row| row.round == round).count();
+    let done = run.count(round)?;
     Ok((round, config.simulations - done.min(config.simulations), config.simulations))
 }
 
@@ -247,7 +239,7 @@ pub fn train(args: &TrainArgs) -> anyhow::Result<(Shown, ExitCode)> {
     }
     let task = manifest.problem()?;
     let progress = run::progress(&run)?;
-    let shown = carry_on(run, &task, &manifest, progress, args.threads(), Until::Round)?;
+    let shown = carry_on(run, &task, &manifest, progress, args.threads.count(), Until::Round)?;
     match shown.rounds() >= round as usize {
         true if shown.is_finished() => {}
         true => tell(&format!("round {round} is trained. next: didyma propose {dir}")),

@@ -26,7 +26,7 @@ pub fn infer(args: &InferArgs) -> anyhow::Result<Shown> {
     let manifest = manifest(&task, file, config);
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest));
     let run = RunDir::create(&out, &manifest.to_json().to_string())?;
-    carry_on(run, &task, &manifest, Progress::default(), args.threads(), Until::Finished)
+    carry_on(run, &task, &manifest, Progress::default(), args.threads.count(), Until::Finished)
 }
 
 /// What a run is of.
@@ -48,7 +48,7 @@ pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
         tell(&format!("{forgotten} failed simulations of round {unfinished} are made again"));
     }
     let progress = progress(&run)?;
-    carry_on(run, &task, &manifest, progress, args.threads(), Until::Finished)
+    carry_on(run, &task, &manifest, progress, args.threads.count(), Until::Finished)
 }
 
 impl ResumeArgs {

@@ -52,7 +52,7 @@ pub fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
     }
     let reference = Rows::new("reference", &reference, columns)?;
     let samples = Rows::new("samples", &samples, columns)?;
-    let (threads, streams) = (args.run.threads(), Streams::new(args.run.seed));
+    let (threads, streams) = (args.run.threads.count(), Streams::new(args.run.seed));
     let rows = reference.len().min(samples.len());
     // First, since it can refuse a row.
     let lmd = task.map(|task| lmd(&task, samples, &args.samples, &args.run)).transpose()?;
@@ -94,7 +94,7 @@ fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result
             .expect_inside(&theta)
             .with_context(|| format!("{}, row {}", path.display(), i + 1))?;
     }
-    let (threads, streams) = (run.threads(), Streams::new(run.seed));
+    let (threads, streams) = (run.threads.count(), Streams::new(run.seed));
     let scale = task.distance_scale(&streams, threads)?;
     let streams = streams.simulations(Purpose::Metric, 0);
     let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());

@@ -125,7 +125,7 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
         bar.set_position(progress.done as u64);
         ControlFlow::Continue(())
     };
-    let threads = args.threads();
+    let threads = args.threads.count();
     let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, &mut observe)?;
     bar.finish_and_clear();
     let Simulations { x, failures, seconds, .. } = found;
@@ -162,7 +162,7 @@ fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<
     let fixed = match args.theta.as_str() {
         "prior" => {
             let streams = Streams::new(args.seed.unwrap_or(1)).simulations(Purpose::Parameters, 0);
-            return Ok(task.prior.sample_rows(count, &streams, args.threads()));
+            return Ok(task.prior.sample_rows(count, &streams, args.threads.count()));
         }
         "truth" => task.truth.clone().context(
             "--theta is \"truth\", but the problem has none: give numbers, or truth in its parameters",
@@ -188,7 +188,7 @@ pub fn reference(args: &ReferenceArgs) -> anyhow::Result<()> {
     let task = args.problem.task()?;
     check_out(args.out.as_deref())?;
     let RunArgs { seed, .. } = args.run;
-    let data = task.reference(args.count, &Streams::new(seed), args.run.threads())?;
+    let data = task.reference(args.count, &Streams::new(seed), args.run.threads.count())?;
     write(samples(&task, data), args.out.as_deref())?;
     match &args.out {
         Some(out) => print(&format!("{} samples written to {}", args.count, out.display())),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Writes the page, and every figure by itself if that was asked for. All is drawn before anything is written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     check_out(args.out.as_deref())?;
-    let runs = read(&args.dirs, args.predictive, args.threads())?;
+    let runs = read(&args.dirs, args.predictive, args.threads.count())?;
     let html = page(&runs);
     if let Some(folder) = &args.figures {
         let files = figures(&runs, folder);
@@ -44,7 +44,7 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
         Some("png") => true,
         _ => bail!("--out is {}: give a file name that ends in .svg or .png", args.out.display()),
     };
-    let runs = read(&args.dirs, None, args.threads())?;
+    let runs = read(&args.dirs, None, args.threads.count())?;
     let kind = args.kind();
     let figure = kind.draw(&runs, Place::Alone).with_context(|| {
         let first = args.dirs[0].display();

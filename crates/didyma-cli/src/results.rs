@@ -165,7 +165,7 @@ pub fn sample(args: &SampleArgs) -> anyhow::Result<()> {
     // Other numbers than those of posterior.csv, which are round 0.
     let streams = Streams::new(args.run.seed);
     let from = SampleStreams::new(streams, Purpose::Posterior, 1);
-    let found = posterior.sample_at(&x, args.count, from, args.run.threads())?;
+    let found = posterior.sample_at(&x, args.count, from, args.run.threads.count())?;
     let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
     write(Table { columns: names.len(), names, data: found.theta }, args.out.as_deref())?;
     match &args.out {
@@ -243,7 +243,7 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
     let manifest = Manifest::of(&run)?;
     let posterior = posterior(&run)?;
     let task = manifest.problem()?;
-    let threads = args.run.threads();
+    let threads = args.run.threads.count();
     let mut judge = TaskJudge::new(&task, Streams::new(args.run.seed), threads)?;
     let mut reference = "the task's own".to_owned();
     if let Some(path) = &args.reference {
@@ -287,7 +287,7 @@ pub fn log_density(args: &LogDensityArgs) -> anyhow::Result<()> {
     let mut names: Vec<&str> = posterior.prior().names().collect();
     let theta = columns_of("--theta", &args.theta, &names)?;
     let rows = Rows::new("theta", &theta, names.len())?;
-    let found = posterior.log_density(rows, args.threads())?;
+    let found = posterior.log_density(rows, args.threads.count())?;
     let inside = |row: &[f32]| {
         let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
         posterior.prior().contains(&theta)

@@ -142,16 +142,24 @@ impl SimulatorCheck {
     }
 }
 
+/// The two-sided p-value of an observation among simulations: twice the share of those at least as far out on its side,
+/// itself among them. Those that equal it, as counts may, are on both sides.
+pub(crate) fn two_sided(simulated: &[f64], observed: f64) -> f64 {
+    let at_least = simulated.iter().filter(|x| **x >= observed).count();
+    let at_most = simulated.iter().filter(|x| **x <= observed).count();
+    let least = at_least.min(at_most) + 1;
+    (2.0 * least as f64 / (simulated.len() + 1) as f64).min(1.0)
+}
+
 impl SummaryCheck {
     fn new(name: &str, observed: f64, values: Vec<f64>) -> Self {
         let n = values.len() as f64;
         let below = values.iter().filter(|v| **v < observed).count() as f64;
         let equal = values.iter().filter(|v| **v == observed).count() as f64;
-        let least = below.min(n - below - equal) + equal + 1.0;
         let range = values
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &v| (low.min(v), high.max(v)));
-        let (share, tail) = ((below + 0.5 * equal) / n, (2.0 * least / (n + 1.0)).min(1.0));
+        let (share, tail) = ((below + 0.5 * equal) / n, two_sided(&values, observed));
         Self { name: name.to_owned(), observed, range, below: share, tail, values }
     }
 

@@ -3,9 +3,8 @@
 
 use super::problem::ProblemArgs;
 use super::runs::{ConfigArgs, ProgramArgs};
-use super::{threads, whole};
+use super::{ThreadsArgs, whole};
 use clap::Parser;
-use didyma::parallel;
 use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
@@ -30,18 +29,13 @@ pub struct ProposeArgs {
     #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// Threads [default: all cores].
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 impl ProposeArgs {
     pub fn problem(&self) -> Option<ProblemArgs> {
         self.given.clone().map(ProblemArgs::of)
-    }
-
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
     }
 }
 
@@ -62,19 +56,12 @@ pub struct TrainArgs {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Threads [default: all cores]. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 
     /// Print the summary as one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
-}
-
-impl TrainArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
-    }
 }
 
 #[derive(Debug, Parser)]
@@ -94,9 +81,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// Threads [default: all cores].
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 
     #[command(flatten)]
     pub program: ProgramArgs,
@@ -108,12 +94,6 @@ pub struct CheckArgs {
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
-}
-
-impl CheckArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
-    }
 }
 
 /// One of so many parts, from 1.

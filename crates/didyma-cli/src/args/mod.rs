@@ -291,6 +291,20 @@ impl BenchSimulateArgs {
     }
 }
 
+/// On how many threads to work.
+#[derive(Debug, Parser)]
+pub struct ThreadsArgs {
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+}
+
+impl ThreadsArgs {
+    pub fn count(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
 fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "give a whole number, 0 or above".to_owned())
 }

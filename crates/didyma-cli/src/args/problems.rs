@@ -3,9 +3,8 @@
 use super::cluster::{Part, part};
 use super::problem::{Given, ProblemArgs, given};
 use super::runs::ProgramArgs;
-use super::{threads, whole};
+use super::{ThreadsArgs, whole};
 use clap::Parser;
-use didyma::parallel;
 use didyma::tasks::Task;
 use std::path::PathBuf;
 
@@ -17,15 +16,8 @@ pub struct RunArgs {
     #[arg(allow_negative_numbers = true)]
     pub seed: u64,
 
-    /// Threads [default: all cores]. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
-}
-
-impl RunArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
-    }
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 #[derive(Debug, Parser)]
@@ -73,19 +65,12 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Threads [default: all cores]. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 
     /// Print one JSON object about the run instead of text; needs --out.
     #[arg(long, requires = "out")]
     pub json: bool,
-}
-
-impl SimulateArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
-    }
 }
 
 #[derive(Debug, Parser)]

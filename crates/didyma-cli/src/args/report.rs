@@ -1,9 +1,8 @@
 //! Arguments of `didyma report` and `didyma plot`.
 
-use super::threads;
+use super::ThreadsArgs;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
-use didyma::parallel;
 use didyma::report::Kind;
 use std::path::PathBuf;
 
@@ -26,21 +25,14 @@ pub struct ReportArgs {
     #[arg(long, value_name = "COUNT", value_parser = predictive, allow_negative_numbers = true)]
     pub predictive: Option<usize>,
 
-    /// Threads [default: all cores]. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 fn predictive(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if (10..=10_000).contains(&count) => Ok(count),
         _ => Err("give a whole number between 10 and 10000".to_owned()),
-    }
-}
-
-impl ReportArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
     }
 }
 
@@ -58,18 +50,13 @@ pub struct PlotArgs {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
-    /// Threads [default: all cores]. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 impl PlotArgs {
     pub fn kind(&self) -> Kind {
         let known = Kind::ALL.iter().find(|(name, _)| *name == self.figure);
         known.map(|(_, kind)| *kind).expect("only known names are accepted")
-    }
-
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
     }
 }

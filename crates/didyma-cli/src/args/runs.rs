@@ -2,11 +2,10 @@
 
 use super::problem::ProblemArgs;
 use super::problems::{RunArgs, count};
-use super::{threads, whole};
+use super::{ThreadsArgs, threads, whole};
 use anyhow::bail;
 use clap::Parser;
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::parallel;
 use didyma::problem::{FileSettings, Problem, Source};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -83,9 +82,8 @@ pub struct InferArgs {
     #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// Threads [default: all cores]. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 
     #[command(flatten)]
     pub program: ProgramArgs,
@@ -97,12 +95,6 @@ pub struct InferArgs {
     /// Print the summary as one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
-}
-
-impl InferArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
-    }
 }
 
 /// How a user's program is run, which does not change what it gives.
@@ -162,9 +154,8 @@ pub struct ResumeArgs {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Threads [default: all cores]. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 
     #[command(flatten)]
     pub program: ProgramArgs,
@@ -181,12 +172,6 @@ pub struct ResumeArgs {
     /// Print the summary as one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
-}
-
-impl ResumeArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
-    }
 }
 
 #[derive(Debug, Parser)]
@@ -285,15 +270,8 @@ pub struct LogDensityArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Threads [default: all cores].
-    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
-    threads: Option<usize>,
-}
-
-impl LogDensityArgs {
-    pub fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(parallel::cores)
-    }
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 #[derive(Debug, Parser)]

@@ -4,7 +4,7 @@ use super::Source;
 use super::file::folder;
 use super::reader::{Fields, Node};
 use crate::error::Result;
-use crate::simulator::program::{Call, Program};
+use crate::simulator::program::{Call, LARGEST_BATCH, Program};
 use crate::tasks::Task;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -12,8 +12,7 @@ use std::path::Path;
 /// Seconds that a simulation may take, and the first answer of a worker more.
 const TIME_LIMIT: f64 = 600.0;
 const START_LIMIT: f64 = 60.0;
-/// Simulations in a request, and under way at once, at most.
-const LARGEST_BATCH: usize = 1 << 16;
+/// Simulations under way at once, at most.
 const MOST_WORKERS: usize = 1024;
 /// Times to ask a server again that cannot be reached.
 const RETRIES: u64 = 3;

@@ -7,6 +7,7 @@ use super::data::RunData;
 use super::figure::{Figure, Kind};
 use super::histogram::quantile;
 use super::legend;
+use crate::check::two_sided;
 
 /// Summaries that are drawn, at most: those furthest from the simulations.
 const MOST: usize = 30;
@@ -45,16 +46,11 @@ pub fn checks(run: &RunData) -> Vec<Check> {
 impl Check {
     fn new(name: &str, observed: f64, mut simulated: Vec<f64>) -> Self {
         simulated.sort_unstable_by(f64::total_cmp);
-        let n = simulated.len();
-        // Those that equal the observation, as counts may, are on both sides.
-        let at_least = n - simulated.partition_point(|x| *x < observed);
-        let at_most = simulated.partition_point(|x| *x <= observed);
-        let least = at_least.min(at_most) + 1;
         Self {
             name: name.to_owned(),
             observed,
             quantiles: [0.025, 0.16, 0.5, 0.84, 0.975].map(|share| quantile(&simulated, share)),
-            tail: (2.0 * least as f64 / (n + 1) as f64).min(1.0),
+            tail: two_sided(&simulated, observed),
         }
     }
 

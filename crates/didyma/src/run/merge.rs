@@ -4,9 +4,10 @@ use super::{Manifest, Origin, ProposalFile, RunDir, Shard, records};
 use crate::error::{Error, Result};
 use crate::rounds::SimulatedRow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
-/// What merging a shard came to.
+/// What merging shards came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Simulations that are new.
@@ -20,57 +21,72 @@ pub struct Merged {
 }
 
 impl RunDir {
-    /// Takes the simulations of a shard; those that are there already are left as they are, but for failed ones of a round
-    /// whose training has not begun, which successes replace. All rows are checked before
-    /// any is stored: they must be of this run, and have the parameters that were proposed.
-    pub fn merge(&mut self, path: &Path) -> Result<Merged> {
-        let shard = Shard::read(path)?;
-        let origin = &shard.origin;
-        let manifest = Manifest::of(self)?;
-        let refuse = |problem: String| Err(Error::Shard { path: path.to_owned(), problem });
-        if let Some(problem) = mismatch(origin, &manifest, &self.identity()) {
-            return refuse(problem);
-        }
-        let finished = self.rounds()?.len() as u32;
-        if origin.round > finished + 1 {
-            let round = finished + 1;
-            return refuse(format!(
-                "is of round {}, but round {round} is not trained yet",
-                origin.round
-            ));
-        }
-        let file = ProposalFile::path(self.path(), origin.round);
-        if !file.is_file() {
-            let (dir, file) = (self.path().display(), file.display());
-            return refuse(format!(
-                "cannot be compared with {file}, which is missing: run `didyma propose {dir}`"
-            ));
-        }
-        let proposal = ProposalFile::read(&file)?;
-        let open = !self.is_trained(origin.round)?;
-        let present: HashMap<u32, SimulatedRow> = (self.rows()?.into_iter())
-            .filter(|row| row.round == origin.round)
-            .map(|row| (row.index, row))
-            .collect();
-        let (mut merged, mut new, mut repaired) = (Merged::default(), Vec::new(), Vec::new());
-        for row in shard.rows()? {
-            if let Some(problem) = stranger(&row, &proposal) {
+    /// Takes the simulations of shards; those that are there already are left as they are, but for failed ones of a round
+    /// whose training has not begun, which successes replace. All rows of a shard are checked before any is stored: they
+    /// must be of this run, and have the parameters that were proposed.
+    pub fn merge(&mut self, shards: &[impl AsRef<Path>]) -> Result<Merged> {
+        let (manifest, open) = (Manifest::of(self)?, self.rounds()?.len() as u32 + 1);
+        let (mut merged, mut proposals) = (Merged::default(), HashMap::new());
+        for path in shards.iter().map(AsRef::as_ref) {
+            let refuse = |problem| Err(Error::Shard { path: path.to_owned(), problem });
+            let shard = Shard::read(path)?;
+            let round = shard.origin.round;
+            if let Some(problem) = mismatch(&shard.origin, &manifest, &self.identity()) {
                 return refuse(problem);
             }
+            if round > open {
+                return refuse(format!("is of round {round}, but round {open} is not trained yet"));
+            }
+            let proposal = match proposals.entry(round) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(empty) => empty.insert(self.proposal(round, path)?),
+            };
+            let rows = shard.rows()?;
+            if let Some(problem) = rows.iter().find_map(|row| stranger(row, proposal)) {
+                return refuse(problem);
+            }
+            self.take(rows, round, &mut merged)?;
+        }
+        Ok(merged)
+    }
+
+    /// What was proposed for the round that a shard is of.
+    fn proposal(&self, round: u32, shard: &Path) -> Result<ProposalFile> {
+        let file = ProposalFile::path(self.path(), round);
+        if file.is_file() {
+            return ProposalFile::read(&file);
+        }
+        let (dir, file) = (self.path().display(), file.display());
+        let problem =
+            format!("cannot be compared with {file}, which is missing: run `didyma propose {dir}`");
+        Err(Error::Shard { path: shard.to_owned(), problem })
+    }
+
+    /// Stores rows of a shard that are new, or better than those that are there.
+    fn take(&mut self, rows: Vec<SimulatedRow>, round: u32, merged: &mut Merged) -> Result<()> {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
+        let present = records::between(&self.connection, round, first.index, last.index);
+        let present: HashMap<u32, SimulatedRow> =
+            self.told(present)?.into_iter().map(|row| (row.index, row)).collect();
+        let (mut new, mut repaired) = (Vec::new(), Vec::new());
+        for row in rows {
             match present.get(&row.index) {
                 None => new.push(row),
                 Some(known) if *known == row => merged.known += 1,
                 // Reasons hold times and places of files.
                 Some(known) if known.x.is_err() && row.x.is_err() => merged.known += 1,
-                Some(known) if known.x.is_err() && open => repaired.push(row),
+                Some(known) if known.x.is_err() => repaired.push(row),
                 Some(_) => merged.different += 1,
             }
         }
-        (merged.new, merged.repaired) = (new.len(), repaired.len());
+        if !repaired.is_empty() && self.is_trained(round)? {
+            merged.different += std::mem::take(&mut repaired).len();
+        }
+        merged.new += new.len();
+        merged.repaired += repaired.len();
         new.extend(repaired);
         let stored = records::replace(&mut self.connection, &new);
-        self.told(stored)?;
-        Ok(merged)
+        self.told(stored)
     }
 }
 

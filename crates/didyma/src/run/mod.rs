@@ -174,6 +174,11 @@ impl RunDir {
         self.told(records::counts(&self.connection))
     }
 
+    /// How many simulations of a round are stored.
+    pub fn count(&self, round: u32) -> Result<usize> {
+        self.told(records::count(&self.connection, round))
+    }
+
     /// Deletes the failed simulations of a round, so that they are simulated again; returns how many there were.
     ///
     /// Refused if the round is finished or its training has begun, which rest on them.

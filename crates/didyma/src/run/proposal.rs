@@ -38,6 +38,13 @@ pub struct ProposalFile {
 }
 
 impl Origin {
+    /// The simulations of a round.
+    pub fn new(run: Option<String>, round: u32, task: &Task, config: &Config) -> Self {
+        let Config { seed, simulations, failures, .. } = *config;
+        let (summaries, in_a_row) = (task.observation.len(), failures.in_a_row);
+        Self { run, round, seed, simulations, summaries, in_a_row }
+    }
+
     /// The random streams of the simulations.
     pub fn streams(&self) -> SimulationStreams {
         Streams::new(self.seed).simulations(Purpose::Simulation, self.round.into())
@@ -52,14 +59,10 @@ impl ProposalFile {
 
     /// The parameters of a run's first round, which need no run.
     pub fn first(task: &Task, config: &Config, threads: usize) -> Self {
-        let Config { seed, simulations, failures, .. } = *config;
-        let streams = Streams::new(seed).simulations(Purpose::Parameters, 1);
-        let (summaries, in_a_row) = (task.observation.len(), failures.in_a_row);
-        Self {
-            origin: Origin { run: None, round: 1, seed, simulations, summaries, in_a_row },
-            names: task.prior.names().map(str::to_owned).collect(),
-            theta: task.prior.sample_rows(simulations, &streams, threads),
-        }
+        let origin = Origin::new(None, 1, task, config);
+        let streams = Streams::new(config.seed).simulations(Purpose::Parameters, 1);
+        let theta = task.prior.sample_rows(config.simulations, &streams, threads);
+        Self { origin, names: task.prior.names().map(str::to_owned).collect(), theta }
     }
 
     /// θ of a row.

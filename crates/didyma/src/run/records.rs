@@ -36,9 +36,28 @@ pub(super) fn replace(connection: &mut Connection, rows: &[SimulatedRow]) -> Sto
 }
 
 pub(super) fn rows(connection: &Connection) -> Stored<Vec<SimulatedRow>> {
-    let query = "SELECT round, \"index\", theta, x, failure, crc FROM simulations ORDER BY 1, 2";
-    let mut statement = connection.prepare(query)?;
-    let mut found = statement.query([])?;
+    select(connection, "1 = 1", ())
+}
+
+/// Simulations of a round, from one index to another.
+pub(super) fn between(
+    connection: &Connection,
+    round: u32,
+    first: u32,
+    last: u32,
+) -> Stored<Vec<SimulatedRow>> {
+    select(connection, "round = ?1 AND \"index\" BETWEEN ?2 AND ?3", (round, first, last))
+}
+
+fn select(
+    connection: &Connection,
+    which: &str,
+    numbers: impl rusqlite::Params,
+) -> Stored<Vec<SimulatedRow>> {
+    let columns = "round, \"index\", theta, x, failure, crc";
+    let query = format!("SELECT {columns} FROM simulations WHERE {which} ORDER BY 1, 2");
+    let mut statement = connection.prepare(&query)?;
+    let mut found = statement.query(numbers)?;
     let mut rows: Vec<SimulatedRow> = Vec::new();
     let mut dim_x = None;
     while let Some(record) = found.next()? {
@@ -60,6 +79,13 @@ pub(super) fn counts(connection: &Connection) -> Stored<(usize, usize)> {
     let query = "SELECT count(*), count(failure) FROM simulations";
     let (all, failed): (u32, u32) = connection.query_row(query, [], |row| row.try_into())?;
     Ok((all as usize, failed as usize))
+}
+
+/// How many simulations of a round are stored.
+pub(super) fn count(connection: &Connection, round: u32) -> Stored<usize> {
+    let query = "SELECT count(*) FROM simulations WHERE round = ?1";
+    let count: u32 = connection.query_row(query, [round], |row| row.get(0))?;
+    Ok(count as usize)
 }
 
 /// Deletes the failed simulations of a round; returns how many there were.

@@ -1,11 +1,16 @@
 //! No more simulations under way than there may be, whoever asks for them.
 
+use super::parse::Answer;
+use crate::simulator::SimulationFailed;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often waiting threads look up.
 pub(super) const TICK: Duration = Duration::from_millis(20);
+
+/// What is said of a simulation that was not allowed to end, to nobody.
+pub(super) const INTERRUPTED: &str = "it was interrupted";
 
 /// Lets in so many at a time, and nobody while interrupted.
 #[derive(Debug)]
@@ -28,6 +33,21 @@ impl Gate {
 
     pub fn interrupted(&self) -> bool {
         self.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Asks for an answer once there is a place for it, and puts it into x.
+    pub fn answer(
+        &self,
+        ask: impl FnOnce() -> Answer,
+        x: &mut [f64],
+    ) -> Result<(), SimulationFailed> {
+        let place = self.enter();
+        let answer = match place {
+            Some(_) => ask(),
+            None => Err(INTERRUPTED.to_owned()),
+        };
+        x.copy_from_slice(&answer.map_err(SimulationFailed)?);
+        Ok(())
     }
 
     /// A place, once there is one; none when interrupted.

@@ -8,6 +8,14 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+/// What a process is given to tidy up before it is killed.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
+/// The same, where somebody waits for the whole run to end.
+pub(super) const SHORT_GRACE: Duration = Duration::from_millis(200);
+/// How long a process may live on without output, and output without its process.
+pub(super) const FAREWELL: Duration = Duration::from_secs(1);
+/// Bytes that are allowed for each number of an answer.
+pub(super) const NUMBER: usize = 64;
 /// What a pipe is given to close, once the process behind it is dead.
 const CLOSING: Duration = Duration::from_millis(300);
 

@@ -64,7 +64,7 @@ use umbridge::{Target, UmBridge};
 use worker::Worker;
 
 /// Simulations of a request at most.
-const LARGEST_BATCH: usize = 1 << 16;
+pub(crate) const LARGEST_BATCH: usize = 1 << 16;
 /// Seconds that count as for ever: a year.
 const LONGEST: f64 = 366.0 * 86_400.0;
 

@@ -1,7 +1,7 @@
 //! Simulations by a process each.
 
-use super::gate::{Gate, TICK};
-use super::launch::{Launch, Started, until_closed};
+use super::gate::{Gate, INTERRUPTED, TICK};
+use super::launch::{FAREWELL, GRACE, Launch, NUMBER, SHORT_GRACE, Started, until_closed};
 use super::parse::{Answer, once_output};
 use super::pipes;
 use super::process::late;
@@ -15,14 +15,8 @@ use std::process::Stdio;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// What a process is given to tidy up before it is killed, and where somebody waits for the whole run to end.
-const GRACE: Duration = Duration::from_secs(1);
-const SHORT_GRACE: Duration = Duration::from_millis(200);
-/// How long output may stay open without its process, and a process live on without output.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes of the output, and more of them for each number that is expected.
+/// Bytes of the output, beside those of its numbers.
 const OUTPUT: usize = 1 << 20;
-const NUMBER: usize = 64;
 
 /// See [`Call::Once`](super::Call::Once).
 #[derive(Debug)]
@@ -87,7 +81,7 @@ impl Once {
         loop {
             let left = deadline.map_or(TICK, |at| at.saturating_duration_since(Instant::now()));
             let stop = match (self.gate.interrupted(), left.is_zero()) {
-                (true, _) => Some(("it was interrupted".to_owned(), SHORT_GRACE)),
+                (true, _) => Some((INTERRUPTED.to_owned(), SHORT_GRACE)),
                 (_, true) => Some((late(), GRACE)),
                 _ => None,
             };
@@ -142,13 +136,7 @@ impl Simulator for Once {
         rng: &mut SimulationStream,
         x: &mut [f64],
     ) -> Result<(), SimulationFailed> {
-        let place = self.gate.enter();
-        let answer = match place {
-            Some(_) => self.run(theta, rng.seed()),
-            None => Err("it was interrupted".to_owned()),
-        };
-        x.copy_from_slice(&answer.map_err(SimulationFailed)?);
-        Ok(())
+        self.gate.answer(|| self.run(theta, rng.seed()), x)
     }
 
     fn interrupt(&self, now: bool) {

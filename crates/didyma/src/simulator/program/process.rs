@@ -1,7 +1,7 @@
 //! A worker's process: requests in, answers out, line by line.
 
 use super::gate::{Gate, TICK};
-use super::launch::{Launch, Started, until_closed};
+use super::launch::{FAREWELL, GRACE, Launch, NUMBER, SHORT_GRACE, Started, until_closed};
 use super::parse::{self, Answer};
 use super::pipes::{self, Said};
 use crate::simulator::Job;
@@ -10,15 +10,8 @@ use std::process::Stdio;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// What a process is given to tidy up before it is killed.
-const GRACE: Duration = Duration::from_secs(1);
-/// The same, where somebody waits for the whole run to end.
-const SHORT_GRACE: Duration = Duration::from_millis(200);
-/// How long a process may live on without output, and output without its process.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes of a line, and more of them for each number that is expected.
+/// Bytes of a line, beside those of its numbers.
 const LINE: usize = 1 << 16;
-const NUMBER: usize = 64;
 /// Bytes of a bad line among the last words.
 const SHOWN: usize = 200;
 

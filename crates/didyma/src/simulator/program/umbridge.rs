@@ -1,6 +1,7 @@
 //! Simulations by a UM-Bridge server, over HTTP.
 
-use super::gate::{Gate, TICK};
+use super::gate::{Gate, INTERRUPTED, TICK};
+use super::launch::NUMBER;
 use super::parse::{Answer, umbridge_reply, umbridge_sizes};
 use super::process::late;
 use crate::rng::SimulationStream;
@@ -11,9 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use ureq::Agent;
 
-/// Bytes of an answer, and more of them for each number that is expected.
+/// Bytes of an answer, beside those of its numbers.
 const BODY: usize = 1 << 20;
-const NUMBER: usize = 64;
 /// The pause before the first repetition; each is twice as long as the one before, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -159,7 +159,7 @@ impl UmBridge {
             match receiver.recv_timeout(TICK) {
                 Ok(reply) => return Ok(reply),
                 Err(RecvTimeoutError::Timeout) if !self.gate.interrupted() => {}
-                Err(RecvTimeoutError::Timeout) => return Err("it was interrupted".to_owned()),
+                Err(RecvTimeoutError::Timeout) => return Err(INTERRUPTED.to_owned()),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err("the request panicked".to_owned());
                 }
@@ -171,7 +171,7 @@ impl UmBridge {
         let until = Instant::now() + pause;
         while Instant::now() < until {
             if self.gate.interrupted() {
-                return Err("it was interrupted".to_owned());
+                return Err(INTERRUPTED.to_owned());
             }
             std::thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
         }
@@ -222,13 +222,7 @@ impl Simulator for UmBridge {
         rng: &mut SimulationStream,
         x: &mut [f64],
     ) -> Result<(), SimulationFailed> {
-        let place = self.gate.enter();
-        let answer = match place {
-            Some(_) => self.evaluate(theta, rng.seed()),
-            None => Err("it was interrupted".to_owned()),
-        };
-        x.copy_from_slice(&answer.map_err(SimulationFailed)?);
-        Ok(())
+        self.gate.answer(|| self.evaluate(theta, rng.seed()), x)
     }
 
     fn interrupt(&self, now: bool) {

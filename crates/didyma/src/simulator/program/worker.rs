@@ -1,6 +1,6 @@
 //! Simulations by processes that live long and answer requests, line by line.
 
-use super::gate::Gate;
+use super::gate::{Gate, INTERRUPTED};
 use super::launch::Launch;
 use super::parse::Answer;
 use super::process::{Manner, Process, Trouble};
@@ -128,7 +128,7 @@ fn fill(job: &mut Job, answer: Answer) {
 }
 
 fn interrupted(job: &mut Job) {
-    job.result = Err(SimulationFailed("it was interrupted".to_owned()));
+    job.result = Err(SimulationFailed(INTERRUPTED.to_owned()));
 }
 
 /// Lets processes end by themselves for a moment; they are killed when they are dropped.
