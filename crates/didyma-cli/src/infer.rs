@@ -7,12 +7,11 @@ use crate::{report, tell};
 use anyhow::bail;
 use didyma::Error;
 use didyma::config::Config;
-use didyma::judge::TaskJudge;
 use didyma::observe::{Event, Observer};
 use didyma::problem::{FileSettings, Problem, ProblemFile};
-use didyma::rng::Streams;
-use didyma::rounds::{Model, Progress, infer as infer_posterior};
-use didyma::run::{Manifest, Recorder, RunDir, posterior, progress};
+use didyma::report::Overview;
+use didyma::rounds::Progress;
+use didyma::run::{self, Manifest, RunDir, progress};
 use didyma::tasks::Task;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -122,22 +121,10 @@ pub fn carry_on(
     until: Until,
 ) -> anyhow::Result<Shown> {
     let dir = run.path().to_owned();
-    let config = &manifest.config;
-    let stop = stop_on_interrupt();
-    let live = Live::new(manifest, &dir, stop);
-    let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
-    let model = Model { judge: Some(&judge), ..task.into() };
-    let recorder = Recorder::new(run, progress.reports.clone())?;
-    let mut observer = (recorder, (live, until));
-    let found = infer_posterior(&model, config, threads, progress, &mut observer);
-    let (recorder, (live, _)) = observer;
-    live.finish();
-    let mut found = found.map_err(|error| with_remedy(error, &dir))?;
-    if found.posterior.is_none() && !found.reports.is_empty() {
-        found.posterior = Some(posterior(recorder.run())?);
-    }
-    let summary = recorder.export(found.posterior.as_ref(), threads);
-    let summary = summary.map_err(|error| with_remedy(error, &dir))?;
+    let mut observer = (Live::new(manifest, &dir, stop_on_interrupt()), until);
+    let found = run::carry_on(run, task, progress, threads, &mut observer);
+    observer.0.finish();
+    let found = found.map_err(|error| with_remedy(error, &dir))?;
     if !found.finished && until == Until::Finished {
         let dir = dir.display();
         tell(&format!("stopped; everything so far is saved. To go on: didyma resume \"{dir}\""));
@@ -148,8 +135,9 @@ pub fn carry_on(
             tell(&format!("note: no report was written: {error:#}"));
         }
     }
-    let shown = Shown::new(&dir, summary, found.posterior.as_ref(), threads)?;
-    Ok(shown.with_counts(recorder.run().counts()?).without_rounds())
+    let posterior = found.posterior.as_ref();
+    let overview = Overview::new(found.summary, posterior, found.counts, threads)?;
+    Ok(Shown::new(&dir, Overview { without_rounds: true, ..overview }))
 }
 
 /// A file that could not be written is no loss: everything before it is on the disk.

@@ -1,9 +1,8 @@
 //! What is seen of a run while it goes on: a bar on a terminal, plain lines elsewhere.
 
 use crate::{STOPPED, tell};
-use didyma::estimator::Named;
 use didyma::observe::{Event, Observer};
-use didyma::rounds::RoundReport;
+use didyma::report::{Line, Narrator};
 use didyma::run::Manifest;
 use didyma::simulator::program::end_all;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -43,12 +42,9 @@ pub fn stop_on_interrupt() -> Stop {
 pub struct Live {
     bar: Option<ProgressBar>,
     stop: Stop,
-    rounds: u32,
-    start: Instant,
+    narrator: Narrator,
     /// When a plain line was last printed.
     told: Instant,
-    /// Rounds that this process finished.
-    done: u32,
 }
 
 /// Without a terminal, a line about training is printed at most this often.
@@ -72,8 +68,7 @@ impl Live {
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
-        let now = Instant::now();
-        Self { bar, stop, rounds, start: now, told: now, done: 0 }
+        Self { bar, stop, narrator: Narrator::new(rounds), told: Instant::now() }
     }
 
     pub fn finish(&self) {
@@ -101,62 +96,13 @@ impl Live {
         }
     }
 
-    /// Seconds that the rest will take if every round takes as long as those before.
-    fn left(&self, round: u32, share: f64) -> String {
-        let rounds = f64::from(self.done) + share;
-        if rounds < 1.0 {
-            return String::new();
-        }
-        let each = self.start.elapsed().as_secs_f64() / rounds;
-        let left = each * (f64::from(self.rounds - round) + 1.0 - share);
-        format!(", about {left:.0} s left")
-    }
-
     fn show(&mut self, event: &Event) {
-        match event {
-            Event::RoundStarted { .. } => {}
-            Event::Simulated { round, done, total, failed, rate, .. } => {
-                let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
-                let text = format!(
-                    "round {round}/{}: {done}/{total} simulations, {rate:.0} a second{failed}",
-                    self.rounds
-                );
-                self.passing(text);
-            }
-            Event::Epoch { report: e, .. } => {
-                let left = self.left(e.round, f64::from(e.epoch) / f64::from(e.epochs));
-                let text = format!(
-                    "round {}/{}: epoch {}, training loss {:.3}, validation loss {:.3}{left}",
-                    e.round, self.rounds, e.epoch, e.train_loss, e.validation_loss
-                );
-                self.passing(text);
-            }
-            Event::RoundFinished { report, .. } => {
-                self.done += 1;
-                self.lasting(&round_line(report, self.rounds));
-            }
+        match self.narrator.line(event) {
+            Some(Line::Passing(text)) => self.passing(text),
+            Some(Line::Lasting(text)) => self.lasting(&text),
+            None => {}
         }
     }
-}
-
-/// A finished round in one line.
-pub fn round_line(r: &RoundReport, rounds: u32) -> String {
-    let score = |name: &str, value: Option<f64>| {
-        value.map_or(String::new(), |value| format!("  {name} {value:.3}"))
-    };
-    let failed = if r.failures > 0 { format!(", {} failed", r.failures) } else { String::new() };
-    let loss = r.validation_loss.map_or("none".to_owned(), |loss| format!("{loss:.3}"));
-    format!(
-        "round {:>2}/{rounds}: {} simulations{failed}, {} epochs ({}), loss {loss}, {:.1} s{}{}{}",
-        r.round,
-        r.simulations,
-        r.epochs,
-        r.stop_reason.name(),
-        r.seconds_simulate + r.seconds_train,
-        score("C2ST", r.scores.c2st),
-        score("LMD", r.scores.lmd),
-        score("NLOG", r.scores.nlog),
-    )
 }
 
 impl Observer for Live {

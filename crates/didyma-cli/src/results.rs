@@ -1,16 +1,15 @@
 //! What is read of a run: show, sample, evaluate, log-density.
 
 use crate::args::{EvaluateArgs, LogDensityArgs, SampleArgs, ShowArgs};
-use crate::live::round_line;
 use crate::problems::{check_out, write};
 use crate::{print, tell};
 use anyhow::{Context, bail};
 use didyma::judge::TaskJudge;
-use didyma::posterior::{Posterior, SampleStreams};
-use didyma::report::{Columns, ParameterLine, columns, cut_by_prior, parameter_lines};
+use didyma::posterior::SampleStreams;
+use didyma::report::Overview;
 use didyma::rng::{Purpose, Streams};
 use didyma::rounds::{Judge, Scores};
-use didyma::run::{Manifest, POSTERIOR_CSV, REPORT, RunDir, Summary, posterior, reports};
+use didyma::run::{Manifest, POSTERIOR_CSV, REPORT, RunDir, posterior, reports};
 use didyma::table::Table;
 use didyma::tasks::Task;
 use didyma::{Rows, parallel};
@@ -18,127 +17,46 @@ use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Samples that the table of parameters is made of.
-const SHOWN: usize = 10_000;
-
-/// A run in short; its field names are the JSON keys.
+/// A run in short, with its files; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
 pub struct Shown {
     dir: PathBuf,
     #[serde(flatten)]
-    summary: Summary,
-    parameters: Vec<ParameterLine>,
-    /// Those that are stored; a round that is under way has some too.
-    simulations: usize,
-    /// Those of them that failed.
-    failed: usize,
+    overview: Overview,
     /// The page about it, if there is one.
     report: Option<PathBuf>,
     /// Whether a process works on it.
     running: bool,
-    /// Whether the rounds were shown already, as they went by.
-    #[serde(skip)]
-    rounds_told: bool,
 }
 
 pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
     let run = RunDir::read(&args.dir)?;
-    let summary = Summary::read(&run)?;
-    let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(&run)?) };
-    let shown = Shown::new(&args.dir, summary, posterior.as_ref(), parallel::cores())?;
-    let shown = shown.with_counts(run.counts()?);
+    let shown = Shown::new(&args.dir, Overview::read(&run, parallel::cores())?);
     Ok(Shown { running: run.is_worked_on()?, ..shown })
 }
 
 impl Shown {
-    pub fn new(
-        dir: &Path,
-        summary: Summary,
-        posterior: Option<&Posterior>,
-        threads: usize,
-    ) -> anyhow::Result<Self> {
-        let mut summary = summary;
-        let parameters = match posterior {
-            Some(posterior) => {
-                let samples = draws(&summary, posterior, threads)?;
-                summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
-                parameter_lines(posterior.prior(), &samples, summary.truth.as_deref())
-            }
-            None => Vec::new(),
-        };
-        let simulations = summary.rounds.iter().map(|round| round.simulations).sum();
-        let failed = summary.rounds.iter().map(|round| round.failures).sum();
+    pub fn new(dir: &Path, overview: Overview) -> Self {
         let report = Some(dir.join(REPORT)).filter(|page| page.is_file());
-        let (dir, running, rounds_told) = (dir.to_owned(), false, false);
-        Ok(Self { dir, summary, parameters, simulations, failed, report, running, rounds_told })
-    }
-
-    /// The same with the simulations that are stored, and those that failed.
-    pub fn with_counts(self, (simulations, failed): (usize, usize)) -> Self {
-        Self { simulations, failed, ..self }
-    }
-
-    /// The same without a line for each round.
-    pub fn without_rounds(self) -> Self {
-        Self { rounds_told: true, ..self }
+        Self { dir: dir.to_owned(), overview, report, running: false }
     }
 
     /// Rounds that are done.
     pub fn rounds(&self) -> usize {
-        self.summary.rounds.len()
+        self.overview.summary.rounds.len()
     }
 
     /// Whether all rounds are done.
     pub fn is_finished(&self) -> bool {
-        self.summary.finished
+        self.overview.summary.finished
     }
-}
-
-fn draws(summary: &Summary, posterior: &Posterior, threads: usize) -> anyhow::Result<Columns> {
-    let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
-    let theta = posterior.sample(SHOWN, from, threads)?.theta;
-    Ok(columns(&theta, posterior.prior().dim()))
 }
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { summary, parameters, dir, simulations, report, running, rounds_told, .. } = self;
-        let failed = match self.failed {
-            0 => String::new(),
-            failed => format!(" ({failed} failed)"),
-        };
-        let Summary { task, method, seed, rounds, .. } = summary;
-        let all = summary.config.rounds;
-        writeln!(
-            f,
-            "{task} by {method}, seed {seed}: {} of {all} rounds, {simulations} simulations{failed}, {:.0} s",
-            rounds.len(),
-            summary.seconds_total
-        )?;
-        for round in rounds.iter().filter(|_| !rounds_told) {
-            writeln!(f, "  {}", round_line(round, all))?;
-        }
-        if !parameters.is_empty() {
-            let width = parameters.iter().map(|p| p.name.len()).max().unwrap_or(0).max(9);
-            writeln!(
-                f,
-                "{:<width$}  {:>10}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}  prior",
-                "parameter", "mean", "sd", "2.5 %", "median", "97.5 %", "true"
-            )?;
-            for p in parameters {
-                let [low, _, median, _, high] = p.quantiles;
-                let truth = p.truth.map_or(String::new(), |truth| format!("{truth:.4}"));
-                writeln!(
-                    f,
-                    "{:<width$}  {:>10.4}  {:>9.4}  {low:>10.4}  {median:>10.4}  {high:>10.4}  {truth:>10}  {}",
-                    p.name, p.mean, p.sd, p.prior
-                )?;
-            }
-        }
-        for warning in &summary.warnings {
-            writeln!(f, "warning: {warning}")?;
-        }
-        match summary.finished {
+        let Self { dir, overview, report, running } = self;
+        writeln!(f, "{overview}")?;
+        match overview.summary.finished {
             true => {
                 write!(f, "samples: {}", dir.join(POSTERIOR_CSV).display())?;
                 report.iter().try_for_each(|page| write!(f, "\nreport: {}", page.display()))

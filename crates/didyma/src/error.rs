@@ -64,6 +64,12 @@ pub enum Error {
         /// Candidates inside.
         accepted: usize,
     },
+    /// A simulator that is a function of the program that began the run.
+    #[error(
+        "the simulator of this run is a Python function, which is not known here: go on in Python with \
+         didyma.resume(directory, simulator)"
+    )]
+    NoSimulator,
     /// A round in which too few simulations succeeded.
     #[error(
         "only {succeeded} of the {simulations} simulations of round {round} succeeded, too few to train on{}: \

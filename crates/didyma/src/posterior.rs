@@ -2,7 +2,7 @@
 
 use crate::coordinates::Coordinates;
 use crate::density::{Density, DensityConfig};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileProblem, Result};
 use crate::parallel;
 use crate::prior::Prior;
 use crate::rng::{Purpose, Streams};
@@ -39,6 +39,7 @@ struct Described {
 }
 
 const KIND: &str = "posterior";
+const PARAMS: &str = "params";
 
 /// Draws of a posterior.
 #[derive(Clone, Debug, PartialEq)]
@@ -309,6 +310,15 @@ impl Posterior {
 
     /// Writes the posterior to one file, whole or not at all; `about` says how it was made.
     pub fn save(&self, path: &Path, about: &Value) -> Result<()> {
+        self.file(about).save(path)
+    }
+
+    /// The bytes of such a file.
+    pub fn to_bytes(&self, about: &Value) -> Vec<u8> {
+        self.file(about).encode()
+    }
+
+    fn file(&self, about: &Value) -> TensorFile {
         let described = Described {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             prior: self.prior.clone(),
@@ -318,8 +328,8 @@ impl Posterior {
             about: about.clone(),
         };
         let json = serde_json::to_string(&described).expect("numbers and strings");
-        let tensors = vec![NamedTensor::flat("params", self.params.clone())];
-        TensorFile { kind: KIND, json, tensors }.save(path)
+        let tensors = vec![NamedTensor::flat(PARAMS, self.params.clone())];
+        TensorFile { kind: KIND, json, tensors }
     }
 
     /// Reads a posterior that [`Posterior::save`] wrote.
@@ -327,9 +337,15 @@ impl Posterior {
         Self::load_if(path, |_| Ok(()))
     }
 
+    /// Reads what [`Posterior::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, FileProblem> {
+        let file = TensorFile::decode(bytes, KIND, |_| Ok(vec![PARAMS.to_owned()]))?;
+        Self::decode(file, |_| Ok(()))
+    }
+
     /// Reads a posterior if what it says about how it was made is accepted.
     pub(crate) fn load_if(path: &Path, accept: impl FnOnce(&Value) -> Decoded<()>) -> Result<Self> {
-        let file = TensorFile::load(path, KIND, &["params"])?;
+        let file = TensorFile::load(path, KIND, &[PARAMS])?;
         let posterior = Self::decode(file, accept);
         posterior.map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
     }

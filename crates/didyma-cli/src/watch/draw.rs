@@ -3,8 +3,7 @@
 use super::charts::{bars, bin, bounds, curve};
 use super::look::{Look, Marginal};
 use super::words::{longest, short, wrapped};
-use crate::live::round_line;
-use didyma::report::Epoch;
+use didyma::report::{Epoch, round_line};
 use didyma::run::Summary;
 
 /// How much is drawn of everything.

@@ -15,6 +15,7 @@ pub use settings::FileSettings;
 
 use crate::error::{Error, Result};
 use crate::prior::Prior;
+use crate::simulator::Elsewhere;
 use crate::simulator::program::Program;
 use crate::tasks::{Density, Reference, Task};
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,8 @@ pub enum Source {
     Task(String),
     /// A program of the user's.
     Program(Program),
+    /// A function of the Python program that began the run.
+    Function,
 }
 
 impl Problem {
@@ -57,6 +60,9 @@ impl Problem {
         let Self { name, about, prior, labels, summaries, observation, truth, source } =
             self.clone();
         let simulator = match source {
+            Source::Function => {
+                Box::new(Elsewhere { theta_dim: prior.dim(), x_dim: observation.len() })
+            }
             Source::Program(program) => {
                 let parameters = prior.names().map(str::to_owned).collect();
                 program.simulator(parameters, summaries.clone())?

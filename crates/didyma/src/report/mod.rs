@@ -14,6 +14,8 @@ mod ink;
 mod legend;
 mod levels;
 mod metrics;
+mod narrator;
+mod overview;
 mod page;
 mod pairs;
 mod png;
@@ -32,6 +34,8 @@ pub use curves::{Curve, CurvePoint, Panel, curves};
 pub use data::{Columns, Epoch, RunData, columns, epochs};
 pub use figure::{Figure, Kind};
 pub use levels::level_plot;
+pub use narrator::{Line, Narrator, round_line};
+pub use overview::Overview;
 pub use page::page;
 pub use png::png;
 pub use words::{

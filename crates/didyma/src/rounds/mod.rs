@@ -311,12 +311,13 @@ impl<'a> Run<'a> {
             Some(scores) => scores?,
         };
         let kept = fit.best.as_ref().filter(|_| self.config.train.restore_best);
+        let (simulations, failures) = self.records.counts(round);
         let failing = self.failing.1.as_ref();
         let validity = failing.map(|f| f.report(&posterior, self.streams, self.threads));
         let report = RoundReport {
             round,
-            simulations: self.config.simulations,
-            failures: self.records.counts(round).1,
+            simulations,
+            failures,
             epochs: fit.epoch,
             steps: fit.steps,
             stop_reason: fit.stop.expect("training is done"),

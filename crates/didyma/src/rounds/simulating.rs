@@ -41,8 +41,10 @@ impl Simulating<'_> {
             let (rows, first) = (Rows::new("theta", part, columns)?, range.start as u64);
             group.begin(range.start);
             let observe = &mut |piece: simulator::Progress| group.take(range.start, rows, &piece);
-            simulator::simulate(self.simulator, rows, &streams, first, threads, observe)?;
-            if group.flush()?.is_break() {
+            let found =
+                simulator::simulate(self.simulator, rows, &streams, first, threads, observe)?;
+            // A crew may have stopped by itself.
+            if group.flush()?.is_break() || found.done < rows.len() {
                 return Ok(ControlFlow::Break(()));
             }
         }

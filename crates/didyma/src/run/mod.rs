@@ -13,6 +13,7 @@
 //! or not at all.
 
 mod archive;
+mod carry;
 mod checkpoint;
 mod database;
 mod failed;
@@ -27,6 +28,7 @@ mod shard;
 mod summary;
 
 pub use archive::{Array, npz};
+pub use carry::{Carried, carry_on};
 pub use merge::Merged;
 pub use problem::RunProblem;
 pub use progress::{posterior, progress, reports};

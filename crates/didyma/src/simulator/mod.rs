@@ -1,13 +1,17 @@
 //! Simulators, and running many simulations on all cores.
 
+mod piece;
 pub mod program;
 mod run;
 
+pub use piece::{Failure, Piece, Work};
 pub(crate) use run::simulate_once;
-pub use run::{Failure, Progress, Simulations, simulate};
+pub use run::{Progress, Simulations, simulate};
 
+use crate::error::{Error, Result as Checked};
 use crate::rng::SimulationStream;
 use std::fmt;
+use std::sync::mpsc::Sender;
 
 /// A model that can be simulated: parameters θ in, summaries x out.
 ///
@@ -81,6 +85,55 @@ pub trait Simulator: Send + Sync {
     /// whatever failure. False: back to work.
     fn interrupt(&self, now: bool) {
         let _ = now;
+    }
+
+    /// Who makes all simulations in a way of its own, rather than one or a batch at a time on threads of ours.
+    fn crew(&self) -> Option<&dyn Crew> {
+        None
+    }
+
+    /// An error if it cannot simulate at all: asked before the first simulation, so that none is counted as failed.
+    fn ready(&self) -> Checked<()> {
+        Ok(())
+    }
+}
+
+/// Makes many simulations where it likes: in an interpreter, on a cluster.
+pub trait Crew: Sync {
+    /// Makes these simulations in any order, and sends them as they are done. Returns when all are, or soon after
+    /// [`Work::stopped`]; what was not sent by then counts as not made.
+    fn make(&self, work: &Work, done: &Sender<Piece>);
+}
+
+/// The simulator of a run that a program made with a function of its own, which is not here: sizes, and no simulations.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere {
+    /// Number of parameters.
+    pub theta_dim: usize,
+    /// Number of summaries.
+    pub x_dim: usize,
+}
+
+impl Simulator for Elsewhere {
+    fn theta_dim(&self) -> usize {
+        self.theta_dim
+    }
+
+    fn x_dim(&self) -> usize {
+        self.x_dim
+    }
+
+    fn simulate(
+        &self,
+        _theta: &[f64],
+        _rng: &mut SimulationStream,
+        _x: &mut [f64],
+    ) -> Result<(), SimulationFailed> {
+        Err(SimulationFailed("the simulator is a function of another program".to_owned()))
+    }
+
+    fn ready(&self) -> Checked<()> {
+        Err(Error::NoSimulator)
     }
 }
 

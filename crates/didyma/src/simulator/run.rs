@@ -1,5 +1,6 @@
 //! Many simulations on all cores, each from the random stream of its index.
 
+use super::piece::{Failure, Piece, Work, finite};
 use super::{Job, SimulationFailed, Simulator};
 use crate::parallel;
 use crate::rng::{SimulationStream, SimulationStreams};
@@ -31,15 +32,6 @@ pub struct Simulations {
     pub done: usize,
     /// Wall-clock time.
     pub seconds: f64,
-}
-
-/// A simulation that gave no usable summaries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Its row.
-    pub row: usize,
-    /// Why.
-    pub reason: String,
 }
 
 /// How far a run is, and what is new.
@@ -79,16 +71,25 @@ pub fn simulate(
     parallel::check_threads(threads)?;
     let (start, total) = (Instant::now(), theta.len());
     let threads = simulator.workers().unwrap_or(threads).clamp(1, total.max(1));
+    simulator.ready()?;
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     simulator.interrupt(false);
     let (sender, receiver) = channel();
+    let work = Work { theta, streams, first, stop: &stop };
     let mut found = std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let worker = Worker { simulator, theta, streams, first, next: &next, stop: &stop };
-            let sender = sender.clone();
-            scope.spawn(move || worker.run(&sender));
+        match simulator.crew() {
+            Some(crew) => {
+                scope.spawn(move || crew.make(&work, &sender));
+            }
+            None => {
+                for _ in 0..threads {
+                    let worker = Worker { simulator, work, next: &next };
+                    let sender = sender.clone();
+                    scope.spawn(move || worker.run(&sender));
+                }
+                drop(sender);
+            }
         }
-        drop(sender);
         let mut interrupt = || {
             // In this order: who is interrupted finds that the run has stopped.
             stop.store(true, Ordering::SeqCst);
@@ -132,39 +133,10 @@ fn gather(
     }
 }
 
-/// Rows that follow one another, and what became of them.
-#[derive(Default)]
-struct Piece {
-    rows: Range<usize>,
-    x: Vec<f32>,
-    failures: Vec<Failure>,
-}
-
-impl Piece {
-    fn with_capacity(start: usize, numbers: usize) -> Self {
-        Self { rows: start..start, x: Vec::with_capacity(numbers), failures: Vec::new() }
-    }
-
-    #[inline]
-    fn push(&mut self, x: &[f64], result: Result<(), SimulationFailed>) {
-        match result {
-            Ok(()) => self.x.extend(x.iter().map(|&v| v as f32)),
-            Err(SimulationFailed(reason)) => {
-                self.x.resize(self.x.len() + x.len(), f32::NAN);
-                self.failures.push(Failure { row: self.rows.end, reason });
-            }
-        }
-        self.rows.end += 1;
-    }
-}
-
 struct Worker<'a> {
     simulator: &'a dyn Simulator,
-    theta: Rows<'a>,
-    streams: &'a SimulationStreams,
-    first: u64,
+    work: Work<'a>,
     next: &'a AtomicUsize,
-    stop: &'a AtomicBool,
 }
 
 impl Worker<'_> {
@@ -172,39 +144,34 @@ impl Worker<'_> {
     fn run(&self, sender: &Sender<Piece>) {
         let batch = self.simulator.batch().max(1);
         let mut size = batch;
-        while !self.stopped() {
+        while !self.work.stopped() {
             let start = self.next.fetch_add(size, Ordering::Relaxed);
-            if start >= self.theta.len() {
+            if start >= self.work.theta.len() {
                 break;
             }
             let clock = Instant::now();
-            self.piece(start..self.theta.len().min(start + size), batch, sender);
+            self.piece(start..self.work.theta.len().min(start + size), batch, sender);
             let each = clock.elapsed().as_secs_f64() / size as f64;
             size = ((PIECE.as_secs_f64() / each) as usize).clamp(1, (4 * size).min(LARGEST_PIECE));
             size = size.next_multiple_of(batch);
         }
     }
 
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::SeqCst)
-    }
-
     /// Simulates rows and sends them, in one piece unless the run has stopped meanwhile.
     fn piece(&self, rows: Range<usize>, batch: usize, sender: &Sender<Piece>) {
-        let numbers = rows.len() * self.simulator.x_dim();
-        let mut piece = Piece::with_capacity(rows.start, numbers);
+        let mut piece = Piece::with_room(rows.start, rows.len() * self.simulator.x_dim());
         let (mut since, watched) = (Instant::now(), rows.len() <= WATCHED);
         let mut take = |x: &[f64], result: Result<(), SimulationFailed>| {
-            if result.is_err() && self.stopped() {
+            if result.is_err() && self.work.stopped() {
                 // Whether it would have failed is not known: it is left out, and what follows is another piece.
-                let next = Piece::with_capacity(piece.rows.end + 1, 0);
+                let next = Piece::new(piece.rows.end + 1);
                 send(std::mem::replace(&mut piece, next), sender);
                 return;
             }
-            piece.push(x, result);
+            piece.push_checked(x, result);
             // Simulations that have become slow are told of one by one.
             if watched && since.elapsed() >= SILENCE {
-                let next = Piece::with_capacity(piece.rows.end, 0);
+                let next = Piece::new(piece.rows.end);
                 send(std::mem::replace(&mut piece, next), sender);
                 since = Instant::now();
             }
@@ -217,11 +184,14 @@ impl Worker<'_> {
     }
 
     fn one_by_one(&self, rows: Range<usize>, take: &mut impl Take) {
-        let mut theta = vec![0.0; self.theta.columns()];
+        let mut theta = vec![0.0; self.work.theta.columns()];
         let mut x = vec![0.0; self.simulator.x_dim()];
         for row in rows {
-            theta.iter_mut().zip(self.theta.row(row)).for_each(|(to, &from)| *to = f64::from(from));
-            let mut rng = self.streams.stream(self.first + row as u64);
+            theta
+                .iter_mut()
+                .zip(self.work.theta.row(row))
+                .for_each(|(to, &from)| *to = f64::from(from));
+            let mut rng = self.work.stream(row);
             let result = simulate_once(self.simulator, &theta, &mut rng, &mut x);
             take(&x, result);
         }
@@ -231,8 +201,8 @@ impl Worker<'_> {
         for start in rows.clone().step_by(batch) {
             let mut jobs: Vec<Job> = (start..rows.end.min(start + batch))
                 .map(|row| Job {
-                    theta: self.theta.row(row).iter().map(|&v| f64::from(v)).collect(),
-                    rng: self.streams.stream(self.first + row as u64),
+                    theta: self.work.theta.row(row).iter().map(|&v| f64::from(v)).collect(),
+                    rng: self.work.stream(row),
                     x: vec![f64::NAN; self.simulator.x_dim()],
                     result: Ok(()),
                 })
@@ -280,13 +250,4 @@ fn caught(simulate: impl FnOnce() -> Result<(), SimulationFailed>) -> Result<(),
         let text = text.unwrap_or_else(|| "no message".to_owned());
         Err(SimulationFailed(format!("the simulator panicked: {text}")))
     })
-}
-
-/// What is stored is f32: a number beyond its range is as useless as an infinite one.
-#[inline]
-fn finite(x: &[f64]) -> Result<(), SimulationFailed> {
-    match x.iter().position(|&v| !(v as f32).is_finite()) {
-        None => Ok(()),
-        Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, x[i]))),
-    }
 }

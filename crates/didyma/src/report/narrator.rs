@@ -1,0 +1,87 @@
+//! A run in words while it goes on.
+
+use crate::estimator::Named;
+use crate::observe::Event;
+use crate::rounds::RoundReport;
+use std::time::Instant;
+
+/// Something to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Replaced by the next one.
+    Passing(String),
+    /// To stay.
+    Lasting(String),
+}
+
+/// Puts events into words.
+#[derive(Clone, Debug)]
+pub struct Narrator {
+    rounds: u32,
+    start: Instant,
+    /// Rounds that this process finished.
+    done: u32,
+}
+
+impl Narrator {
+    /// Of a run of so many rounds.
+    pub fn new(rounds: u32) -> Self {
+        Self { rounds, start: Instant::now(), done: 0 }
+    }
+
+    /// What there is to say of an event.
+    pub fn line(&mut self, event: &Event) -> Option<Line> {
+        let rounds = self.rounds;
+        match event {
+            Event::RoundStarted { .. } => None,
+            Event::Simulated { round, done, total, failed, rate, .. } => {
+                let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+                Some(Line::Passing(format!(
+                    "round {round}/{rounds}: {done}/{total} simulations, {rate:.0} a second{failed}"
+                )))
+            }
+            Event::Epoch { report: e, .. } => {
+                let left = self.left(e.round, f64::from(e.epoch) / f64::from(e.epochs));
+                Some(Line::Passing(format!(
+                    "round {}/{rounds}: epoch {}, training loss {:.3}, validation loss {:.3}{left}",
+                    e.round, e.epoch, e.train_loss, e.validation_loss
+                )))
+            }
+            Event::RoundFinished { report, .. } => {
+                self.done += 1;
+                Some(Line::Lasting(round_line(report, rounds)))
+            }
+        }
+    }
+
+    /// Seconds that the rest will take if every round takes as long as those before.
+    fn left(&self, round: u32, share: f64) -> String {
+        let rounds = f64::from(self.done) + share;
+        if rounds < 1.0 {
+            return String::new();
+        }
+        let each = self.start.elapsed().as_secs_f64() / rounds;
+        let left = each * (f64::from(self.rounds - round) + 1.0 - share);
+        format!(", about {left:.0} s left")
+    }
+}
+
+/// A finished round in one line.
+pub fn round_line(r: &RoundReport, rounds: u32) -> String {
+    let score = |name: &str, value: Option<f64>| {
+        value.map_or(String::new(), |value| format!("  {name} {value:.3}"))
+    };
+    let failed = if r.failures > 0 { format!(", {} failed", r.failures) } else { String::new() };
+    let loss = r.validation_loss.map_or("none".to_owned(), |loss| format!("{loss:.3}"));
+    format!(
+        "round {:>2}/{rounds}: {} simulations{failed}, {} epochs ({}), loss {loss}, {:.1} s{}{}{}",
+        r.round,
+        r.simulations,
+        r.epochs,
+        r.stop_reason.name(),
+        r.seconds_simulate + r.seconds_train,
+        score("C2ST", r.scores.c2st),
+        score("LMD", r.scores.lmd),
+        score("NLOG", r.scores.nlog),
+    )
+}

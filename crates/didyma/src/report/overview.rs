@@ -1,0 +1,129 @@
+//! A run in short, as text and as a table for a notebook.
+
+use super::canvas::escaped;
+use super::scale::number_to;
+use super::{ParameterLine, columns, cut_by_prior, parameter_lines, round_line};
+use crate::error::Result;
+use crate::posterior::{Posterior, SampleStreams};
+use crate::rng::{Purpose, Streams};
+use crate::run::{RunDir, Summary, posterior};
+use serde::Serialize;
+use std::fmt;
+
+/// Samples that the table of parameters is made of.
+const SAMPLES: usize = 10_000;
+
+/// A run in short; its field names are the JSON keys.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overview {
+    /// Its results.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The posterior, parameter by parameter; empty before the first round is done.
+    pub parameters: Vec<ParameterLine>,
+    /// Simulations that are stored; a round that is under way has some too.
+    pub simulations: usize,
+    /// Those of them that failed.
+    pub failed: usize,
+    /// Whether a line for each round is left out of the text.
+    #[serde(skip)]
+    pub without_rounds: bool,
+}
+
+impl Overview {
+    /// A run from the disk.
+    pub fn read(run: &RunDir, threads: usize) -> Result<Self> {
+        let summary = Summary::read(run)?;
+        let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(run)?) };
+        Self::new(summary, posterior.as_ref(), run.counts()?, threads)
+    }
+
+    /// A run with its posterior, if there is one, and the simulations that are stored and failed.
+    pub fn new(
+        mut summary: Summary,
+        posterior: Option<&Posterior>,
+        (simulations, failed): (usize, usize),
+        threads: usize,
+    ) -> Result<Self> {
+        let mut parameters = Vec::new();
+        if let Some(posterior) = posterior {
+            let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
+            let theta = posterior.sample(SAMPLES, from, threads)?.theta;
+            let samples = columns(&theta, posterior.dim());
+            summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
+            parameters = parameter_lines(posterior.prior(), &samples, summary.truth.as_deref());
+        }
+        Ok(Self { summary, parameters, simulations, failed, without_rounds: false })
+    }
+
+    /// What it is of and how far it has come.
+    fn heading(&self) -> String {
+        let Self { summary, simulations, .. } = self;
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!(" ({failed} failed)"),
+        };
+        let Summary { task, method, seed, rounds, .. } = summary;
+        format!(
+            "{task} by {method}, seed {seed}: {} of {} rounds, {simulations} simulations{failed}, {:.0} s",
+            rounds.len(),
+            summary.config.rounds,
+            summary.seconds_total
+        )
+    }
+
+    /// The same as HTML: a heading, the table of parameters, warnings.
+    pub fn html(&self) -> String {
+        let row = |p: &ParameterLine| {
+            // Two digits of the spread.
+            let short = |value: f64| number_to(value, p.sd / 20.0);
+            let [low, _, median, _, high] = p.quantiles.map(short);
+            let cells = [short(p.mean), short(p.sd), low, median, high];
+            let cells = cells.into_iter().chain([p.truth.map_or(String::new(), short)]);
+            let cells: String = cells.map(|cell| format!("<td>{cell}</td>")).collect();
+            let (name, prior) = (escaped(&p.name), escaped(&p.prior));
+            format!("<tr><th>{name}</th>{cells}<td>{prior}</td></tr>\n")
+        };
+        let rows: String = self.parameters.iter().map(row).collect();
+        let heads = ["parameter", "mean", "sd", "2.5 %", "median", "97.5 %", "true", "prior"];
+        let heads: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
+        let warnings = self.summary.warnings.iter();
+        let warnings: String =
+            warnings.map(|words| format!("<p>⚠ {}</p>\n", escaped(words))).collect();
+        let table = match self.parameters.is_empty() {
+            true => String::new(),
+            false => {
+                format!("<table><thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table>\n")
+            }
+        };
+        format!("<p><b>{}</b></p>\n{table}{warnings}", escaped(&self.heading()))
+    }
+}
+
+impl fmt::Display for Overview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { summary, parameters, .. } = self;
+        write!(f, "{}", self.heading())?;
+        for round in summary.rounds.iter().filter(|_| !self.without_rounds) {
+            write!(f, "\n  {}", round_line(round, summary.config.rounds))?;
+        }
+        if !parameters.is_empty() {
+            let width = parameters.iter().map(|p| p.name.len()).max().unwrap_or(0).max(9);
+            write!(
+                f,
+                "\n{:<width$}  {:>10}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}  prior",
+                "parameter", "mean", "sd", "2.5 %", "median", "97.5 %", "true"
+            )?;
+            for p in parameters {
+                let [low, _, median, _, high] = p.quantiles;
+                let truth = p.truth.map_or(String::new(), |truth| format!("{truth:.4}"));
+                write!(
+                    f,
+                    "\n{:<width$}  {:>10.4}  {:>9.4}  {low:>10.4}  {median:>10.4}  {high:>10.4}  {truth:>10}  {}",
+                    p.name, p.mean, p.sd, p.prior
+                )?;
+            }
+        }
+        summary.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
+    }
+}
