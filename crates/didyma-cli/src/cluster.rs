@@ -4,7 +4,7 @@ use crate::args::{ConfigArgs, Loaded, MergeArgs, ProposeArgs, SimulateArgs, Trai
 use crate::infer::{Until, carry_on, manifest};
 use crate::live::{Stop, stop_on_interrupt};
 use crate::results::Shown;
-use crate::{STOPPED, print, progress, tell};
+use crate::{DONE, ExitCode, STOPPED, print, progress, tell};
 use anyhow::{Context, anyhow, bail};
 use didyma::observe::{Event, Observer};
 use didyma::rounds::{self, Model, Simulating};
@@ -14,7 +14,6 @@ use didyma::{Error, Rows};
 use indicatif::ProgressBar;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -111,10 +110,10 @@ pub fn simulate_shard(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let text =
         format!("shard {}/{} of round {round}: {bar} in {}", part.part, part.of, out.display());
     match bar.done == range.len() {
-        true => print(&text).map(|()| ExitCode::SUCCESS),
+        true => print(&text).map(|()| DONE),
         false => {
             tell(&format!("{text}: stopped; the same command goes on"));
-            Ok(STOPPED.into())
+            Ok(STOPPED)
         }
     }
 }

@@ -3,13 +3,13 @@
 use crate::args::{InferArgs, Loaded, ResumeArgs};
 use crate::live::{Live, stop_on_interrupt};
 use crate::results::Shown;
-use crate::{report, tell};
+use crate::tell;
 use anyhow::bail;
 use didyma::Error;
 use didyma::config::Config;
 use didyma::observe::{Event, Observer};
 use didyma::problem::{FileSettings, Problem, ProblemFile};
-use didyma::report::Overview;
+use didyma::report::{Overview, write_page};
 use didyma::rounds::Progress;
 use didyma::run::{self, Manifest, RunDir, progress};
 use didyma::tasks::Task;
@@ -131,8 +131,8 @@ pub fn carry_on(
     }
     if found.finished {
         // A run is not lost because a page about it cannot be written.
-        if let Err(error) = report::of_run(&dir, threads) {
-            tell(&format!("note: no report was written: {error:#}"));
+        if let Err(error) = write_page(&dir, threads) {
+            tell(&format!("note: no report was written: {error}"));
         }
     }
     let posterior = found.posterior.as_ref();

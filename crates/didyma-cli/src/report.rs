@@ -55,12 +55,6 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
     print(&format!("figure: {}", args.out.display()))
 }
 
-/// Writes the page of a single run into its directory.
-pub fn of_run(dir: &Path, threads: usize) -> anyhow::Result<()> {
-    let runs = read(&[dir.to_owned()], None, threads)?;
-    Ok(write_whole(&dir.join(REPORT), page(&runs).as_bytes())?)
-}
-
 fn read(dirs: &[PathBuf], predictive: Option<usize>, threads: usize) -> anyhow::Result<Comparison> {
     let whole: Vec<_> = dirs.iter().map(|dir| dir.canonicalize().unwrap_or(dir.clone())).collect();
     if let Some(i) = (1..dirs.len()).find(|&i| whole[..i].contains(&whole[i])) {

@@ -64,6 +64,14 @@ pub enum Error {
         /// Candidates inside.
         accepted: usize,
     },
+    /// Simulations handed in that a round cannot use.
+    #[error("round {round} {problem}")]
+    Proposal {
+        /// The round.
+        round: u32,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
     /// A simulator that is a function of the program that began the run.
     #[error(
         "the simulator of this run is a Python function, which is not known here: go on in Python with \

@@ -78,6 +78,7 @@ pub mod rows;
 pub mod run;
 pub mod score;
 pub mod simulator;
+pub mod steps;
 pub mod table;
 pub mod tasks;
 pub mod tensors;

@@ -10,7 +10,7 @@ pub fn cores() -> usize {
 }
 
 /// Refuses numbers of threads that no machine has.
-pub(crate) fn check_threads(threads: usize) -> Result<()> {
+pub fn check_threads(threads: usize) -> Result<()> {
     match (1..=1024).contains(&threads) {
         true => Ok(()),
         false => Err(Error::setting("threads", threads, "between 1 and 1024")),

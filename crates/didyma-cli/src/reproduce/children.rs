@@ -4,7 +4,7 @@
 
 use super::plan::Planned;
 use crate::live::Stop;
-use crate::tell;
+use crate::{PROGRAM, tell};
 use anyhow::{Context, bail};
 use didyma::run::{DATABASE, Manifest, POSTERIOR_CSV, RunDir, RunProblem, SUMMARY, Summary};
 use didyma::{Error, parallel};
@@ -140,7 +140,11 @@ fn begin<'a>(run: &'a Planned, folder: &Path, threads: usize) -> anyhow::Result<
         .with_context(|| format!("--out: could not make the folder {}", parent.display()))?;
     let log = path.with_extension("log");
     let told = File::create(&log).with_context(|| format!("could not write {}", log.display()))?;
-    let mut command = Command::new(std::env::current_exe().context("this program is not found")?);
+    let [program, words @ ..] = PROGRAM.get().map_or(&[][..], Vec::as_slice) else {
+        bail!("this program is not found");
+    };
+    let mut command = Command::new(program);
+    command.args(words);
     if has_begun(&path)?.is_some() {
         command.arg("resume").arg(&path);
     } else {

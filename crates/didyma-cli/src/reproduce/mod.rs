@@ -11,7 +11,7 @@ mod tables;
 
 use crate::args::{ReproduceArgs, Target};
 use crate::live::{Stop, stop_on_interrupt};
-use crate::{STOPPED, print, tell};
+use crate::{DONE, ExitCode, STOPPED, print, tell};
 use anyhow::{Context, bail};
 use children::{Carried, Failure, carry_out};
 use didyma::estimator::Named;
@@ -22,7 +22,6 @@ use results::Results;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -78,11 +77,11 @@ pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
     write_whole(&path, page(args, &failures).as_bytes())?;
     print(&format!("page: {}", path.display()))?;
     if failures.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(DONE);
     }
     let count = failures.len();
     tell(&format!("{count} runs did not finish: give the same command again to go on with them"));
-    Ok(ExitCode::from(1))
+    Ok(1)
 }
 
 /// Keeps other calls away from the folder until it is dropped.
@@ -115,7 +114,7 @@ fn exit_when_stopped(stop: Stop) {
 
 fn stopped() -> ExitCode {
     tell("stopped; everything so far is saved. To go on, give the same command again");
-    ExitCode::from(STOPPED)
+    STOPPED
 }
 
 fn section(target: Target, args: &ReproduceArgs, folder: &Path) -> anyhow::Result<Section> {

@@ -8,11 +8,10 @@ mod screen;
 mod words;
 
 use crate::args::WatchArgs;
-use crate::{STOPPED, print};
+use crate::{DONE, ExitCode, STOPPED, print};
 use draw::picture;
 use look::Watcher;
 use screen::Screen;
-use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 
 /// Columns of a picture that goes elsewhere than to a terminal.
@@ -23,7 +22,7 @@ pub fn watch(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     match args.once || !screen::is_there() {
         true => {
             let lines = picture(&watcher.look()?, PLAIN_WIDTH, usize::MAX);
-            print(&lines.join("\n")).map(|()| ExitCode::SUCCESS)
+            print(&lines.join("\n")).map(|()| DONE)
         }
         false => follow(args, &mut watcher),
     }
@@ -40,7 +39,7 @@ fn follow(args: &WatchArgs, watcher: &mut Watcher) -> anyhow::Result<ExitCode> {
         if look.is_finished() || enough {
             drop(screen);
             print(&lines.join("\n"))?;
-            let code = if look.is_finished() { ExitCode::SUCCESS } else { STOPPED.into() };
+            let code = if look.is_finished() { DONE } else { STOPPED };
             return Ok(code);
         }
         // Not before it is known that there is a run to draw.

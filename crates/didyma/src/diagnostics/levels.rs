@@ -2,10 +2,13 @@
 
 use super::moments::Moments;
 use super::regression::{Slope, log2_slope};
-use super::{Evaluated, Problem};
+use super::{Evaluated, Problem, TrainedFlow, level_settings};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::estimator::alpha::{LEAST_RATE, best_tails};
-use crate::estimator::{Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Named, Plan, Settings};
+use crate::estimator::{
+    Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Named, Plan, Settings, Source,
+};
 use crate::rng::{Purpose, Streams};
 use serde::Serialize;
 use std::ops::RangeInclusive;
@@ -102,6 +105,13 @@ impl LevelStudy {
     /// A study of this estimator as it is usually made: levels up to 6, a million evaluations each.
     pub fn new(settings: Settings) -> Self {
         Self { settings, highest: 6, budget: 1_000_000 }
+    }
+
+    /// A study of a run's estimator on its flow, of levels that its simulations can fill.
+    pub fn of_flow(run: &Config, flow: &TrainedFlow, highest: u32, budget: usize) -> Self {
+        let settings = level_settings(run, None, flow);
+        let filled = (flow.largest_block() / settings.m0.max(1)).checked_ilog2().unwrap_or(0);
+        Self { settings, highest: filled.min(highest), budget }
     }
 
     /// Draws queries at every level and fits the rates.

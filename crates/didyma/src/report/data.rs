@@ -1,15 +1,14 @@
 //! A run as it is drawn: everything that figures and pages need, read once.
 
-use crate::diagnostics::{LevelReport, LevelStudy, TrainedFlow, level_settings};
+use crate::diagnostics::{LevelReport, LevelStudy, TrainedFlow};
 use crate::error::{Error, Result};
-use crate::estimator::Source;
 use crate::posterior::{Posterior, SampleStreams};
 use crate::prior::Prior;
 use crate::rng::{Purpose, Streams};
 use crate::rounds::{RoundReport, SimulatedRow};
 use crate::rows::Rows;
 use crate::run::{Manifest, RunDir, Summary, posterior, reports};
-use crate::simulator;
+use crate::simulator::{self, Simulator};
 use crate::tasks::{Reference, Task};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -101,7 +100,7 @@ impl RunData {
         let predictive = match (task, &theta) {
             (Some(task), Some(theta)) if manifest.is_cheap() => {
                 let some = &theta[..(PREDICTIVE * dim).min(theta.len())];
-                Some(predictive(task, some, streams, threads)?)
+                Some(predictive(&*task.simulator, some, streams, threads)?)
             }
             _ => None,
         };
@@ -130,12 +129,23 @@ impl RunData {
     /// Simulates at draws of the posterior with the program of the user's problem; [`RunData::read`] does so only where it
     /// costs next to nothing.
     pub fn with_predictive(self, simulations: usize, threads: usize) -> Result<Self> {
+        let task = self.manifest.problem()?;
+        self.predicted_by(&*task.simulator, simulations, threads)
+    }
+
+    /// The same with another simulator, for a run whose own is not here.
+    pub fn predicted_by(
+        self,
+        simulator: &dyn Simulator,
+        simulations: usize,
+        threads: usize,
+    ) -> Result<Self> {
         let Some(samples) = &self.samples else { return Ok(self) };
         let drawn = samples.first().map_or(0, Vec::len).min(simulations);
         let row = |i: usize| samples.iter().map(move |column| column[i] as f32);
         let theta: Vec<f32> = (0..drawn).flat_map(row).collect();
         let streams = Streams::new(self.manifest.config.seed);
-        let found = predictive(&self.manifest.problem()?, &theta, streams, threads)?;
+        let found = predictive(simulator, &theta, streams, threads)?;
         Ok(Self { predictive: Some(found), ..self })
     }
 
@@ -209,13 +219,17 @@ fn samples(posterior: &Posterior, streams: Streams, threads: usize) -> Result<Op
     }
 }
 
-fn predictive(task: &Task, theta: &[f32], streams: Streams, threads: usize) -> Result<Columns> {
-    let dim = task.prior.dim();
-    let rows = Rows::new("theta", theta, dim)?;
+fn predictive(
+    simulator: &dyn Simulator,
+    theta: &[f32],
+    streams: Streams,
+    threads: usize,
+) -> Result<Columns> {
+    let rows = Rows::new("theta", theta, simulator.theta_dim())?;
     let streams = streams.simulations(Purpose::Diagnostic, 0);
     let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
-    let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, go_on)?;
-    let mut all = columns(&found.x, task.simulator.x_dim());
+    let found = simulator::simulate(simulator, rows, &streams, 0, threads, go_on)?;
+    let mut all = columns(&found.x, simulator.x_dim());
     // A failed simulation is NaN throughout.
     all.iter_mut().for_each(|column| column.retain(|value| value.is_finite()));
     Ok(all)
@@ -236,9 +250,7 @@ fn levels(
     let rows = rows.iter().filter(|row| row.round as usize <= reports.len()).cloned().collect();
     let mut flow =
         TrainedFlow::of_posterior(posterior, rows, config.failures.meaning, threads).ok()?;
-    let settings = level_settings(config, None, &flow);
-    let filled = (flow.largest_block() / settings.m0.max(1)).checked_ilog2()?;
-    let study = LevelStudy { settings, highest: filled.min(HIGHEST), budget: EVALUATIONS };
+    let study = LevelStudy::of_flow(config, &flow, HIGHEST, EVALUATIONS);
     // A flow whose levels cannot be measured has no figure of them; `didyma levels` tells why.
     study.run(&mut flow, Streams::new(config.seed)).ok()
 }

@@ -36,7 +36,7 @@ pub use figure::{Figure, Kind};
 pub use levels::level_plot;
 pub use narrator::{Line, Narrator, round_line};
 pub use overview::Overview;
-pub use page::page;
+pub use page::{page, write_page};
 pub use png::png;
 pub use words::{
     ParameterLine, QUANTILES, advice, command, cut_by_prior, least_predictive, moments,

@@ -6,7 +6,11 @@ use super::compare::Comparison;
 use super::data::RunData;
 use super::figure::{Figure, Kind};
 use super::words::{advice, command, parameter_lines, reassurance};
+use crate::error::Result;
+use crate::files::write_whole;
+use crate::run::REPORT;
 use std::fmt::Write;
+use std::path::Path;
 
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
@@ -25,6 +29,12 @@ pub fn page(runs: &Comparison) -> String {
     }
     main.push_str(&made(runs));
     document(&title(runs), &names, &facts(runs), &main)
+}
+
+/// Writes the page about a single run into its directory.
+pub fn write_page(dir: &Path, threads: usize) -> Result<()> {
+    let runs = Comparison::new(vec![RunData::read(dir, true, threads)?])?;
+    write_whole(&dir.join(REPORT), page(&runs).as_bytes())
 }
 
 /// A whole file: the title, the numbers that matter most, and what is below.

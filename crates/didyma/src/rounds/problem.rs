@@ -138,7 +138,7 @@ pub struct Inference {
 }
 
 impl Model<'_> {
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let shape = |name, found, expected, why| {
             let unit = "numbers";
             Err(Error::Shape { name, unit, found, expected, why })

@@ -1,0 +1,103 @@
+//! Arrays in and out: anything that numpy can make an array of.
+
+use crate::errors::Kind;
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Numbers with their shape.
+pub struct Numbers {
+    pub data: Vec<f64>,
+    pub shape: Vec<usize>,
+}
+
+/// The numbers of anything array-like; `name` is what errors call it.
+pub fn numbers(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Numbers> {
+    let py = value.py();
+    let numpy = py.import("numpy")?;
+    let array = numpy.call_method1("asarray", (value,)).map_err(|cause| {
+        Kind::Dtype.from(cause, format!("{name} cannot be made a numpy array: give numbers"))
+    })?;
+    let array = array.cast::<PyUntypedArray>()?;
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    if !["f", "i", "u", "b"].contains(&&*kind) {
+        let dtype = array.getattr("dtype")?;
+        return Err(Kind::Dtype.error(format!(
+            "{name} is an array of {dtype}: give real numbers (float32 or float64)"
+        )));
+    }
+    let options = PyDict::new(py);
+    options.set_item("dtype", "float64")?;
+    let array = numpy.call_method("ascontiguousarray", (array,), Some(&options))?;
+    // It makes a number a vector of one.
+    let shape = if value.getattr("ndim").and_then(|n| n.extract::<usize>()).ok() == Some(0) {
+        Vec::new()
+    } else {
+        array.cast::<PyUntypedArray>()?.shape().to_vec()
+    };
+    let array: PyReadonlyArrayDyn<'_, f64> = array.extract()?;
+    Ok(Numbers { data: array.as_slice()?.to_vec(), shape })
+}
+
+/// A vector; a single number is a vector of one.
+pub fn vector(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let Numbers { data, shape } = numbers(name, value)?;
+    match shape[..] {
+        [] | [_] | [1, _] => Ok(data),
+        _ => Err(Kind::Shape
+            .error(format!("{name} has the shape {}: give a vector", shape_text(&shape)))),
+    }
+}
+
+/// Rows of so many numbers, as (N, columns); a vector is one row, or of one column all rows.
+pub fn rows(name: &str, value: &Bound<'_, PyAny>, columns: usize, why: &str) -> PyResult<Vec<f64>> {
+    let Numbers { data, shape } = numbers(name, value)?;
+    match shape[..] {
+        [_, found] if found == columns => Ok(data),
+        [found] if found == columns || columns == 1 => Ok(data),
+        [] if columns == 1 => Ok(data),
+        _ => Err(Kind::Shape.error(format!(
+            "{name} has the shape {}, but (N, {columns}) is needed: {why}",
+            shape_text(&shape)
+        ))),
+    }
+}
+
+/// The same in single precision, as the engine computes.
+pub fn single(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    columns: usize,
+    why: &str,
+) -> PyResult<Vec<f32>> {
+    Ok(rows(name, value, columns, why)?.into_iter().map(|v| v as f32).collect())
+}
+
+/// As Python writes it.
+pub fn shape_text(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// An array of rows.
+pub fn matrix<'py, T: numpy::Element>(
+    py: Python<'py>,
+    data: Vec<T>,
+    columns: usize,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let rows = data.len() / columns.max(1);
+    PyArray1::from_vec(py, data).reshape([rows, columns])
+}
+
+/// How many samples a shape asks for: `(n,)`, or n itself.
+pub fn count(shape: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let number = shape.extract::<usize>().or_else(|_| shape.extract::<(usize,)>().map(|(n,)| n));
+    number.map_err(|_| {
+        let text = shape.repr().map_or("something else".to_owned(), |text| text.to_string());
+        Kind::Shape.error(format!("sample_shape is {text}: give (n,), as in sample((1000,))"))
+    })
+}

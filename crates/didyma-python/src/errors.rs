@@ -1,0 +1,115 @@
+//! Errors of the library as Python exceptions, which `didyma.errors` defines.
+
+use didyma::Error;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// The kinds of exceptions; their names are the classes'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Input,
+    Shape,
+    Dtype,
+    NotFinite,
+    Proposal,
+    Simulator,
+    Executor,
+    Sampling,
+    Training,
+    Run,
+    Internal,
+}
+
+impl Kind {
+    fn class(self) -> &'static str {
+        match self {
+            Self::Input => "InputError",
+            Self::Shape => "ShapeError",
+            Self::Dtype => "DtypeError",
+            Self::NotFinite => "NotFiniteError",
+            Self::Proposal => "ProposalError",
+            Self::Simulator => "SimulatorError",
+            Self::Executor => "ExecutorError",
+            Self::Sampling => "SamplingError",
+            Self::Training => "TrainingError",
+            Self::Run => "RunError",
+            Self::Internal => "InternalError",
+        }
+    }
+
+    /// An exception of this kind.
+    pub fn error(self, text: impl Into<String>) -> PyErr {
+        Python::attach(|py| {
+            let class = py.import("didyma.errors").and_then(|module| module.getattr(self.class()));
+            match class.and_then(|class| class.call1((text.into(),))) {
+                Ok(exception) => PyErr::from_value(exception),
+                Err(error) => error,
+            }
+        })
+    }
+
+    /// The same, raised from another exception.
+    pub fn from(self, cause: PyErr, text: impl Into<String>) -> PyErr {
+        let error = self.error(text);
+        Python::attach(|py| error.set_cause(py, Some(cause)));
+        error
+    }
+}
+
+/// The exception for an error of the library.
+pub fn python(error: Error) -> PyErr {
+    let kind = match &error {
+        Error::Shape { .. } => Kind::Shape,
+        Error::NotFinite { .. } => Kind::NotFinite,
+        Error::FewSimulations { .. } | Error::FailuresInARow { .. } => Kind::Simulator,
+        Error::Leakage { .. } | Error::ThinRegion { .. } => Kind::Sampling,
+        Error::InfiniteQuery { .. }
+        | Error::BadParams { .. }
+        | Error::OutOfRange { .. }
+        | Error::Diverged { .. } => Kind::Training,
+        Error::ModelFile { .. }
+        | Error::Run { .. }
+        | Error::Table { .. }
+        | Error::Shard { .. }
+        | Error::Io { .. } => Kind::Run,
+        Error::NoSuchRow { .. } | Error::EmptyPlan | Error::Threads { .. } => Kind::Internal,
+        _ => Kind::Input,
+    };
+    kind.error(in_python(&error.to_string()))
+}
+
+/// The library speaks of the command line; here the same is an argument or a function.
+fn in_python(text: &str) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        (
+            "(--profile default, or --set coordinates.space=unbounded)",
+            "(profile=\"default\", or settings={\"coordinates.space\": \"unbounded\"})",
+        ),
+        ("(--method tgrr)", "(method=\"tgrr\")"),
+        ("choose another --out", "choose another out"),
+        ("that was the --out of one", "of one"),
+        ("with the same --out", "with the same out"),
+        (
+            "then run `didyma resume` (with --retry-failed to simulate the failed ones again)",
+            "then go on with didyma.resume(directory, simulator, retry_failed=True)",
+        ),
+        ("`didyma settings` lists them all", "didyma.settings() lists them all"),
+        ("(Scaling::of) ", ""),
+        ("`didyma resume ", "`didyma.resume` or on the command line `didyma resume "),
+    ];
+    WORDS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// The exception for a panic, which is a fault of ours.
+pub fn panicked(panic: &(dyn std::any::Any + Send)) -> PyErr {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    Kind::Internal.error(format!(
+        "this is a fault of Didyma, not yours: {text}; please report it with the call that led to it"
+    ))
+}
+
+/// Something that cannot happen.
+pub fn impossible(what: &str) -> PyErr {
+    PyRuntimeError::new_err(what.to_owned())
+}

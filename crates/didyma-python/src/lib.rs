@@ -1,0 +1,53 @@
+//! `didyma._didyma`: what the Python package is made of. Every decision is the library's; here arguments become its
+//! types, and its answers arrays and objects.
+
+mod arrays;
+mod caller;
+mod choices;
+mod errors;
+mod executor;
+mod function;
+mod infer;
+mod metrics;
+mod npe;
+mod posterior;
+mod prior;
+mod result;
+mod tasks;
+mod toys;
+mod wait;
+
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+use std::ffi::OsString;
+
+#[pymodule]
+fn _didyma(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    prior::register(module)?;
+    module.add_class::<posterior::Posterior>()?;
+    module.add_class::<result::Result>()?;
+    module.add_class::<result::Summary>()?;
+    module.add_class::<result::Figure>()?;
+    module.add_class::<npe::NPE>()?;
+    module.add_class::<tasks::Task>()?;
+    module.add_class::<tasks::TaskSimulator>()?;
+    module.add_function(wrap_pyfunction!(infer::infer, module)?)?;
+    module.add_function(wrap_pyfunction!(infer::resume, module)?)?;
+    module.add_function(wrap_pyfunction!(result::report, module)?)?;
+    module.add_function(wrap_pyfunction!(result::plot, module)?)?;
+    module.add_function(wrap_pyfunction!(choices::settings, module)?)?;
+    module.add_function(wrap_pyfunction!(choices::methods, module)?)?;
+    module.add_function(wrap_pyfunction!(tasks::task, module)?)?;
+    module.add_function(wrap_pyfunction!(tasks::task_names, module)?)?;
+    module.add_function(wrap_pyfunction!(tasks::load_problem, module)?)?;
+    metrics::register(module)?;
+    toys::register(module)?;
+    module.add_function(wrap_pyfunction!(command_line, module)?)
+}
+
+/// Carries out a command of the command line; returns the exit code.
+#[pyfunction]
+fn command_line(py: Python<'_>, program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| didyma_cli::main(program, arguments))
+}

@@ -1,0 +1,111 @@
+//! How far samples are from a reference.
+
+use crate::arrays::{Numbers, numbers, shape_text, single, vector};
+use crate::errors::Kind;
+use crate::wait::wait;
+use didyma::rng::Streams;
+use didyma::{Rows, metrics, parallel};
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(c2st, module)?)?;
+    module.add_function(wrap_pyfunction!(mmd2, module)?)?;
+    module.add_function(wrap_pyfunction!(sliced_wasserstein, module)?)?;
+    module.add_function(wrap_pyfunction!(median_distance, module)?)
+}
+
+/// Two sets of samples, and their columns.
+struct Sets {
+    reference: Vec<f32>,
+    samples: Vec<f32>,
+    columns: usize,
+}
+
+impl Sets {
+    fn new(reference: &Bound<'_, PyAny>, samples: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Numbers { data, shape } = numbers("reference", reference)?;
+        let columns = match shape[..] {
+            [_, columns] => columns,
+            [_] => 1,
+            _ => {
+                let shape = shape_text(&shape);
+                return Err(
+                    Kind::Shape.error(format!("reference has the shape {shape}: give (N, D)"))
+                );
+            }
+        };
+        let samples = single("samples", samples, columns, "as many columns as the reference has")?;
+        Ok(Self { reference: data.into_iter().map(|v| v as f32).collect(), samples, columns })
+    }
+
+    fn rows(&self) -> didyma::Result<(Rows<'_>, Rows<'_>)> {
+        let reference = Rows::new("reference", &self.reference, self.columns)?;
+        Ok((reference, Rows::new("samples", &self.samples, self.columns)?))
+    }
+}
+
+/// Accuracy of a classifier that tells samples from the reference: 0.5 if it cannot, 1 if it always can.
+///
+/// Of sets of unequal size the first rows of the larger one are used, so that guessing gives 0.5.
+#[pyfunction]
+#[pyo3(signature = (reference, samples, *, seed=1))]
+fn c2st(
+    py: Python<'_>,
+    reference: &Bound<'_, PyAny>,
+    samples: &Bound<'_, PyAny>,
+    seed: u64,
+) -> PyResult<f64> {
+    let mut sets = Sets::new(reference, samples)?;
+    let least = sets.reference.len().min(sets.samples.len());
+    sets.reference.truncate(least);
+    sets.samples.truncate(least);
+    wait(py, move || {
+        let (reference, samples) = sets.rows()?;
+        metrics::c2st(reference, samples, parallel::cores(), &Streams::new(seed))
+    })
+}
+
+/// Squared maximum mean discrepancy, with a Gaussian kernel as wide as the reference's median distance: 0 for the same
+/// law; a little below is possible.
+#[pyfunction]
+fn mmd2(py: Python<'_>, reference: &Bound<'_, PyAny>, samples: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let sets = Sets::new(reference, samples)?;
+    wait(py, move || {
+        let (reference, samples) = sets.rows()?;
+        metrics::mmd2(reference, samples, parallel::cores())
+    })
+}
+
+/// Mean shift between the quantiles of both sets along random lines.
+#[pyfunction]
+#[pyo3(signature = (reference, samples, *, projections=200, seed=1))]
+fn sliced_wasserstein(
+    py: Python<'_>,
+    reference: &Bound<'_, PyAny>,
+    samples: &Bound<'_, PyAny>,
+    projections: usize,
+    seed: u64,
+) -> PyResult<f64> {
+    let sets = Sets::new(reference, samples)?;
+    wait(py, move || {
+        let ((reference, samples), streams) = (sets.rows()?, Streams::new(seed));
+        metrics::sliced_wasserstein(reference, samples, projections, parallel::cores(), &streams)
+    })
+}
+
+/// Median distance of simulations x, of shape (N, L), from the observation, each number divided by its scale. Rows with
+/// NaN are left out.
+#[pyfunction]
+#[pyo3(signature = (x, x_o, *, scale=None))]
+fn median_distance(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    x_o: &Bound<'_, PyAny>,
+    scale: Option<&Bound<'_, PyAny>>,
+) -> PyResult<f64> {
+    let x_o = vector("x_o", x_o)?;
+    let scale = scale.map_or_else(|| Ok(vec![1.0; x_o.len()]), |scale| vector("scale", scale))?;
+    let x = single("x", x, x_o.len(), "a column for each number of x_o")?;
+    wait(py, move || metrics::median_distance(Rows::new("x", &x, x_o.len())?, &x_o, &scale))
+}

@@ -1,0 +1,408 @@
+//! What a run came to: summary, figures, page, files.
+
+use crate::arrays::matrix;
+use crate::errors::{Kind, python};
+use crate::infer::Running;
+use crate::posterior::Posterior;
+use crate::toys::dict;
+use crate::wait::wait;
+use didyma::Error;
+use didyma::diagnostics::{LevelStudy, TrainedFlow};
+use didyma::files::write_whole;
+use didyma::parallel;
+use didyma::posterior::Posterior as Law;
+use didyma::report::{Comparison, Kind as Plot, Overview, Place, RunData, page, png};
+use didyma::rng::Streams;
+use didyma::run::{self, Manifest, RunDir};
+use numpy::PyArray2;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+
+/// The highest level that is measured.
+const HIGHEST: u32 = 6;
+
+/// The directory of a run, which may be a temporary one.
+pub struct Folder {
+    path: PathBuf,
+    temporary: Option<TempDir>,
+}
+
+impl Folder {
+    /// The one asked for, or a temporary one.
+    pub fn new(out: Option<PathBuf>) -> PyResult<Self> {
+        if let Some(path) = out {
+            return Ok(Self::kept(path));
+        }
+        let temporary = tempfile::Builder::new().prefix("didyma-").tempdir().map_err(|error| {
+            Kind::Run.error(format!("no temporary directory could be made ({error}): give out"))
+        })?;
+        Ok(Self { path: temporary.path().to_owned(), temporary: Some(temporary) })
+    }
+
+    pub fn kept(path: PathBuf) -> Self {
+        Self { path, temporary: None }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn is_kept(&self) -> bool {
+        self.temporary.is_none()
+    }
+
+    /// Leaves the files where they are.
+    pub fn keep(mut self) {
+        if let Some(temporary) = self.temporary.take() {
+            let _ = temporary.keep();
+        }
+    }
+}
+
+/// The result of a run: its posterior, and everything that led to it.
+#[pyclass(frozen, module = "didyma")]
+pub struct Result {
+    folder: Mutex<Folder>,
+    posterior: Posterior,
+    manifest: Manifest,
+    overview: Arc<Overview>,
+}
+
+impl Result {
+    pub fn new(
+        py: Python<'_>,
+        folder: Folder,
+        posterior: Option<Law>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let path = folder.path().to_owned();
+        let (law, manifest, overview) = wait(py, move || {
+            let run = RunDir::read(&path)?;
+            let law = posterior.map_or_else(|| run::posterior(&run), Ok)?;
+            Ok((law, Manifest::of(&run)?, Overview::read(&run, threads)?))
+        })?;
+        let (posterior, overview) = (law.into(), Arc::new(overview));
+        Ok(Self { folder: Mutex::new(folder), posterior, manifest, overview })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.lock().expect("nothing panics with it").path().to_owned()
+    }
+
+    fn data(&self, py: Python<'_>, levels: bool) -> PyResult<Comparison> {
+        let path = self.path();
+        wait(py, move || Comparison::new(vec![RunData::read(&path, levels, parallel::cores())?]))
+    }
+
+    fn figure(&self, py: Python<'_>, kind: &str) -> PyResult<Figure> {
+        drawn(py, &self.data(py, kind == "levels")?, kind)
+    }
+}
+
+#[pymethods]
+impl Result {
+    /// Reads a run from its directory, finished or not, if a round of it is.
+    #[staticmethod]
+    fn load(py: Python<'_>, directory: PathBuf) -> PyResult<Self> {
+        Self::new(py, Folder::kept(directory), None, parallel::cores())
+    }
+
+    /// The posterior.
+    #[getter]
+    fn posterior(&self) -> Posterior {
+        self.posterior.clone()
+    }
+
+    /// The directory that holds the run; a temporary one, which goes with the result, unless `out` was given or it was saved.
+    #[getter]
+    fn directory(&self) -> PathBuf {
+        self.path()
+    }
+
+    /// Whether all rounds are done.
+    #[getter]
+    fn finished(&self) -> bool {
+        self.overview.summary.finished
+    }
+
+    /// In short: rounds, a table of the parameters, warnings. Print it, or let a notebook show it.
+    fn summary(&self) -> Summary {
+        Summary(Arc::clone(&self.overview))
+    }
+
+    /// The simulations that succeeded: theta of shape (N, D) and x of shape (N, L), of all rounds or of one.
+    #[pyo3(signature = (round=None))]
+    #[allow(clippy::type_complexity)]
+    fn simulations<'py>(
+        &self,
+        py: Python<'py>,
+        round: Option<u32>,
+    ) -> PyResult<(Bound<'py, PyArray2<f32>>, Bound<'py, PyArray2<f32>>)> {
+        let path = self.path();
+        let rows = wait(py, move || RunDir::read(&path)?.rows())?;
+        let (mut theta, mut x) = (Vec::new(), Vec::new());
+        for row in rows.iter().filter(|row| round.is_none_or(|round| row.round == round)) {
+            if let Ok(found) = &row.x {
+                theta.extend_from_slice(&row.theta);
+                x.extend_from_slice(found);
+            }
+        }
+        let law = &self.posterior.law;
+        Ok((matrix(py, theta, law.dim())?, matrix(py, x, law.observation().len())?))
+    }
+
+    /// The simulations that failed: a list of dicts with round, index, theta and reason.
+    fn failures<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let path = self.path();
+        let rows = wait(py, move || RunDir::read(&path)?.rows())?;
+        let failed = rows
+            .into_iter()
+            .filter_map(|row| Some((row.x.err()?, row.theta, row.round, row.index)));
+        failed
+            .map(|(reason, theta, round, index)| {
+                let found = PyDict::new(py);
+                found.set_item("round", round)?;
+                found.set_item("index", index)?;
+                found.set_item("theta", numpy::PyArray1::from_vec(py, theta))?;
+                found.set_item("reason", reason)?;
+                Ok(found)
+            })
+            .collect()
+    }
+
+    /// Moments of the levels of the run's estimator on its flow, and the rates fitted to them: the JSON of `didyma levels`.
+    #[pyo3(signature = (*, budget=100_000, seed=1))]
+    fn levels<'py>(
+        &self,
+        py: Python<'py>,
+        budget: usize,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let path = self.path();
+        let report = wait(py, move || {
+            let run = RunDir::read(&path)?;
+            let (config, posterior) = (Manifest::of(&run)?.config, run::posterior(&run)?);
+            let rounds = run.rounds()?.len();
+            let rows = run.rows()?.into_iter().filter(|row| row.round as usize <= rounds).collect();
+            let (meaning, threads) = (config.failures.meaning, parallel::cores());
+            let mut flow = TrainedFlow::of_posterior(&posterior, rows, meaning, threads)?;
+            LevelStudy::of_flow(&config, &flow, HIGHEST, budget).run(&mut flow, Streams::new(seed))
+        })?;
+        dict(py, &report)
+    }
+
+    /// Every setting of the run: names and values.
+    #[getter]
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (key, value, _) in self.manifest.config.list() {
+            all.set_item(key, value)?;
+        }
+        Ok(all)
+    }
+
+    /// The parameters in pairs, as a figure that notebooks show and `save` writes.
+    fn plot_pairs(&self, py: Python<'_>) -> PyResult<Figure> {
+        self.figure(py, "pairs")
+    }
+
+    /// A figure: "pairs", "metrics", "training", "simulations", "predictive", "levels" or "time".
+    fn plot(&self, py: Python<'_>, kind: &str) -> PyResult<Figure> {
+        self.figure(py, kind)
+    }
+
+    /// Writes a page with all figures, the settings and what to know before trusting the posterior.
+    ///
+    /// With the run's simulator, `predictive` simulations at draws of the posterior are compared with the observation.
+    #[pyo3(signature = (path, *, simulator=None, predictive=1000, executor=None))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        simulator: Option<&Bound<'_, PyAny>>,
+        predictive: usize,
+        executor: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PathBuf> {
+        let law = &self.posterior.law;
+        let dims = (law.dim(), law.observation().len());
+        let running = Running { executor, vectorized: None, batch_size: None, progress: false };
+        let mut caller = running.caller(py, simulator, law.prior(), dims.1)?;
+        let (folder, asks) = (self.path(), simulator.is_some());
+        let html = caller.answer(py, "stopped; no report was written", move |link| {
+            let data = RunData::read(&folder, true, parallel::cores())?;
+            let data = match asks {
+                true => data.predicted_by(&link.simulator(dims), predictive, parallel::cores())?,
+                false => data,
+            };
+            Ok(page(&Comparison::new(vec![data])?))
+        })?;
+        write_whole(&path, html.as_bytes()).map_err(python)?;
+        Ok(path)
+    }
+
+    /// The posterior as ArviZ's InferenceData: `samples` draws as one chain, and the observation.
+    #[pyo3(signature = (samples=10_000, *, seed=None))]
+    fn to_arviz<'py>(
+        slf: &Bound<'py, Self>,
+        samples: usize,
+        seed: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let module = slf.py().import("didyma._arviz")?;
+        module.call_method1("inference_data", (slf.get().posterior.clone(), samples, seed))
+    }
+
+    /// Keeps the run in a new directory, from where `Result.load` and the command line read it.
+    fn save(&self, directory: PathBuf) -> PyResult<()> {
+        let from = self.path();
+        copied(&from, &directory).map_err(python)?;
+        let _ = didyma::report::write_page(&directory, parallel::cores());
+        *self.folder.lock().expect("nothing panics with it") = Folder::kept(directory);
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        self.overview.to_string()
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let figure = self.figure(py, "pairs").map_or(String::new(), |figure| figure.svg);
+        Ok(format!("{}<div style=\"max-width: 48em\">{figure}</div>", self.overview.html()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (PathBuf,))> {
+        let folder = self.folder.lock().expect("nothing panics with it");
+        if !folder.is_kept() {
+            return Err(Kind::Run.error(
+                "a result in a temporary directory cannot be pickled: save it first, or pickle its posterior",
+            ));
+        }
+        let path = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned());
+        Ok((py.get_type::<Self>().getattr("load")?, (path,)))
+    }
+}
+
+/// Copies the files of a run to a new directory, the database first read to its end.
+fn copied(from: &Path, to: &Path) -> didyma::Result<()> {
+    let manifest = RunDir::read(from)?.config().to_owned();
+    // It refuses what no run can begin in, and makes what is missing.
+    drop(RunDir::create(to, &manifest)?);
+    let io = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io { action, path, source }
+    };
+    for entry in std::fs::read_dir(from).map_err(io("read", from))? {
+        let entry = entry.map_err(io("read", from))?;
+        if entry.file_name() != "lock" {
+            let path = to.join(entry.file_name());
+            std::fs::copy(entry.path(), &path).map_err(io("write", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// A run in short.
+#[pyclass(frozen, module = "didyma")]
+pub struct Summary(Arc<Overview>);
+
+#[pymethods]
+impl Summary {
+    /// All of it, as nested dicts and lists: the JSON of `didyma show --json`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dict(py, &*self.0)
+    }
+
+    /// What to know before trusting the posterior.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.summary.warnings.clone()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn _repr_html_(&self) -> String {
+        self.0.html()
+    }
+}
+
+/// A figure: notebooks show it, and `save` writes it as SVG or PNG.
+#[pyclass(frozen, get_all, module = "didyma")]
+pub struct Figure {
+    /// What it shows.
+    title: String,
+    /// How to read it.
+    caption: String,
+    /// The image.
+    svg: String,
+}
+
+#[pymethods]
+impl Figure {
+    /// Writes it to a file whose name ends in .svg or .png.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        let bytes = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("svg") => self.svg.clone().into_bytes(),
+            Some("png") => png(&self.svg),
+            _ => {
+                return Err(Kind::Input.error(format!(
+                    "path is {}: give a file name that ends in .svg or .png",
+                    path.display()
+                )));
+            }
+        };
+        write_whole(&path, &bytes).map_err(python)
+    }
+
+    fn _repr_svg_(&self) -> &str {
+        &self.svg
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Figure: {} (show it in a notebook, or save it)", self.title)
+    }
+}
+
+fn drawn(py: Python<'_>, runs: &Comparison, kind: &str) -> PyResult<Figure> {
+    let Some((_, plot)) = Plot::ALL.iter().find(|(name, _)| *name == kind) else {
+        let all: Vec<&str> = Plot::ALL.iter().map(|(name, _)| *name).collect();
+        return Err(
+            Kind::Input.error(format!("there is no plot {kind:?}: there are {}", all.join(", ")))
+        );
+    };
+    let figure = py.detach(|| plot.draw(runs, Place::Alone)).ok_or_else(|| {
+        Kind::Input.error(format!("there is nothing to draw: {kind} needs {}", plot.needs()))
+    })?;
+    Ok(Figure { title: figure.title, caption: figure.caption, svg: figure.svg })
+}
+
+fn compared(py: Python<'_>, results: &[Bound<'_, Result>]) -> PyResult<Comparison> {
+    let paths: Vec<PathBuf> = results.iter().map(|result| result.get().path()).collect();
+    wait(py, move || {
+        let single = paths.len() == 1;
+        let read = |path: &PathBuf| RunData::read(path, single, parallel::cores());
+        Comparison::new(paths.iter().map(read).collect::<didyma::Result<_>>()?)
+    })
+}
+
+/// Writes one page about several results of the same problem, side by side.
+#[pyfunction]
+pub fn report(py: Python<'_>, results: Vec<Bound<'_, Result>>, path: PathBuf) -> PyResult<PathBuf> {
+    let html = page(&compared(py, &results)?);
+    write_whole(&path, html.as_bytes()).map_err(python)?;
+    Ok(path)
+}
+
+/// A figure of several results of the same problem, side by side.
+#[pyfunction]
+#[pyo3(signature = (results, kind="pairs"))]
+pub fn plot(py: Python<'_>, results: Vec<Bound<'_, Result>>, kind: &str) -> PyResult<Figure> {
+    drawn(py, &compared(py, &results)?, kind)
+}

@@ -1,0 +1,322 @@
+//! Sequential inference step by step, for those who simulate themselves: propose, append, train, and again.
+//!
+//! The same computations as [`crate::rounds::infer`]. What was simulated must have been drawn where the round needs it: a
+//! loss that corrects for another proposal than the true one gives a wrong posterior without a word, so parameters of
+//! unknown origin are refused.
+
+mod draws;
+
+use crate::config::{Config, Proposal};
+use crate::error::{Error, Result};
+use crate::observe::{Event, Observer};
+use crate::posterior::{Posterior, SampleStreams};
+use crate::prior::Prior;
+use crate::problem::Problem;
+use crate::rng::{Purpose, Streams};
+use crate::rounds::{Model, Progress, RoundReport, SimulatedRow, Training, infer, propose};
+use crate::rows::Rows;
+use crate::run::{Manifest, Recorder, RunDir};
+use crate::simulator::Elsewhere;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Where parameters were drawn, by whoever drew them.
+#[derive(Clone, Copy, Debug)]
+pub enum Drawn<'a> {
+    /// Nothing was said: by [`Steps::propose`], or, in the first round, from the prior.
+    Unsaid,
+    /// From this prior.
+    Prior(&'a Prior),
+    /// From this posterior.
+    Posterior(&'a Posterior),
+}
+
+/// An inference step by step.
+///
+/// ```
+/// use didyma::config::{Algorithm, Config, Profile};
+/// use didyma::prior::Prior;
+/// use didyma::steps::{Drawn, Steps};
+/// use didyma::Rows;
+///
+/// let mut config = Config::new(Profile::Default, Algorithm::Tsnpe);
+/// config.train.steps = Some(50);
+/// let mut steps = Steps::new(Prior::uniform(["t"], [-1.0], [1.0])?, vec![0.25], config)?;
+/// for _ in 0..2 {
+///     let theta = steps.propose(200, 1)?.to_vec();
+///     let x = theta.iter().map(|t| Ok(vec![t * t])).collect();
+///     steps.append(Rows::new("theta", &theta, 1)?, x, Drawn::Unsaid)?;
+///     steps.train(1, &mut ())?;
+/// }
+/// assert_eq!(steps.rounds(), 2);
+///
+/// // Parameters that come from nowhere are refused.
+/// let theta = [0.5; 200];
+/// let x = vec![Ok(vec![0.25]); 200];
+/// assert!(steps.append(Rows::new("theta", &theta, 1)?, x, Drawn::Unsaid).is_err());
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Steps {
+    prior: Prior,
+    observation: Vec<f64>,
+    config: Config,
+    rows: Vec<SimulatedRow>,
+    finished: Vec<(RoundReport, Posterior)>,
+    training: Option<Training>,
+    /// What the round under way is to simulate, if it was asked.
+    proposed: Vec<f32>,
+    /// Epochs as a run logs them.
+    epochs: Vec<Value>,
+}
+
+impl Steps {
+    /// Begins; the settings' rounds and simulations are as many as will come.
+    pub fn new(prior: Prior, observation: Vec<f64>, config: Config) -> Result<Self> {
+        let steps = Self {
+            prior,
+            observation,
+            config,
+            rows: Vec::new(),
+            finished: Vec::new(),
+            training: None,
+            proposed: Vec::new(),
+            epochs: Vec::new(),
+        };
+        steps.config.check()?;
+        let simulator = steps.simulator();
+        steps.model(&simulator).check()?;
+        Ok(steps)
+    }
+
+    /// Rounds that are trained.
+    pub fn rounds(&self) -> usize {
+        self.finished.len()
+    }
+
+    /// Simulations of the round under way.
+    pub fn appended(&self) -> usize {
+        let round = self.round();
+        self.rows.iter().filter(|row| row.round == round).count()
+    }
+
+    /// What is known beforehand.
+    pub fn prior(&self) -> &Prior {
+        &self.prior
+    }
+
+    /// x_o.
+    pub fn observation(&self) -> &[f64] {
+        &self.observation
+    }
+
+    /// Every setting.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The posterior of the last trained round.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        self.finished.last().map(|(_, posterior)| posterior)
+    }
+
+    /// The trained rounds.
+    pub fn reports(&self) -> impl Iterator<Item = &RoundReport> {
+        self.finished.iter().map(|(report, _)| report)
+    }
+
+    fn round(&self) -> u32 {
+        self.finished.len() as u32 + 1
+    }
+
+    fn simulator(&self) -> Elsewhere {
+        Elsewhere { theta_dim: self.prior.dim(), x_dim: self.observation.len() }
+    }
+
+    fn model<'a>(&'a self, simulator: &'a Elsewhere) -> Model<'a> {
+        Model { prior: &self.prior, simulator, observation: &self.observation, judge: None }
+    }
+
+    fn progress(&self) -> Progress {
+        let reports = self.reports().cloned().collect();
+        Progress { rows: self.rows.clone(), reports, training: self.training.clone() }
+    }
+
+    /// Parameters for the round under way, row after row: of the prior at first, then where the method looks.
+    pub fn propose(&mut self, count: usize, threads: usize) -> Result<&[f32]> {
+        let round = self.round();
+        if self.appended() > 0 {
+            let problem = "already has simulations: train on them first".to_owned();
+            return Err(Error::Proposal { round, problem });
+        }
+        let config = Config { rounds: round, simulations: count, ..self.config.clone() };
+        config.check()?;
+        let simulator = self.simulator();
+        let found = propose(&self.model(&simulator), &config, threads, self.progress())?;
+        self.proposed = found.map(|(_, theta)| theta).unwrap_or_default();
+        Ok(&self.proposed)
+    }
+
+    /// Takes simulations of the round under way: x of each θ, or why there is none.
+    pub fn append(
+        &mut self,
+        theta: Rows,
+        x: Vec<std::result::Result<Vec<f32>, String>>,
+        drawn: Drawn,
+    ) -> Result<()> {
+        theta.expect_columns(self.prior.dim(), "parameters of the prior")?;
+        theta.expect_finite()?;
+        if x.len() != theta.len() {
+            let (name, unit, found, expected) = ("x", "rows", x.len(), theta.len());
+            return Err(Error::Shape { name, unit, found, expected, why: "one for each theta" });
+        }
+        for row in theta.iter() {
+            self.prior.expect_inside(&row.iter().map(|&t| t.into()).collect::<Vec<_>>())?;
+        }
+        self.check_drawn(theta, drawn)?;
+        let (round, before) = (self.round(), self.appended());
+        self.rows.extend(theta.iter().zip(x).enumerate().map(|(i, (theta, x))| SimulatedRow {
+            round,
+            index: (before + i) as u32,
+            theta: theta.to_vec(),
+            x,
+        }));
+        Ok(())
+    }
+
+    /// Refuses parameters that were not drawn where the round needs them.
+    fn check_drawn(&self, theta: Rows, drawn: Drawn) -> Result<()> {
+        let round = self.round();
+        let refused = |problem: String| Err(Error::Proposal { round, problem });
+        let from = self.appended() * self.prior.dim();
+        if self.proposed.get(from..from + theta.data().len()) == Some(theta.data()) {
+            return Ok(());
+        }
+        match drawn {
+            Drawn::Unsaid if round > 1 || !self.proposed.is_empty() => refused(
+                "takes the parameters that were proposed for it, and these are others: draw them with propose, and append \
+                 them in their order"
+                    .to_owned(),
+            ),
+            Drawn::Prior(prior) if *prior != self.prior => {
+                refused("needs draws of its own prior, and this is another one".to_owned())
+            }
+            Drawn::Unsaid | Drawn::Prior(_) => match draws::unlike_prior(&self.prior, theta) {
+                None => Ok(()),
+                Some(unlike) => refused(format!(
+                    "needs draws of the prior, and {unlike}: draw parameters with propose, or from the prior itself"
+                )),
+            },
+            Drawn::Posterior(posterior) if self.config.proposal == Proposal::Posterior => {
+                let own = self.posterior().is_some_and(|own| own.params == posterior.params);
+                let streams = Streams::new(self.config.seed);
+                let from = SampleStreams::new(streams, Purpose::Diagnostic, u32::MAX);
+                let known = posterior.sample(draws::COMPARED, from, 1)?.theta;
+                let known = Rows::new("samples", &known, self.prior.dim())?;
+                match draws::unlike(&self.prior, known, theta) {
+                    _ if !own => refused(
+                        "can be proposed from the posterior of the round before, and this is another one: draw parameters \
+                         with propose"
+                            .to_owned(),
+                    ),
+                    None => Ok(()),
+                    Some(unlike) => refused(format!(
+                        "was said to be drawn from the posterior, but {unlike}: draw parameters with propose"
+                    )),
+                }
+            }
+            Drawn::Posterior(_) => refused(format!(
+                "by {} cannot be proposed from the posterior, which its loss does not correct for: draw parameters with \
+                 propose",
+                self.config.method_name()
+            )),
+        }
+    }
+
+    /// Trains on all that was appended so far. If the observer breaks, a later call goes on from there.
+    pub fn train(
+        &mut self,
+        threads: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<ControlFlow<()>> {
+        let (round, count) = (self.round(), self.appended());
+        if count == 0 {
+            let problem = "has no simulations: append some first".to_owned();
+            return Err(Error::Proposal { round, problem });
+        }
+        let config = Config { rounds: round, simulations: count, ..self.config.clone() };
+        let simulator = self.simulator();
+        let mut keeping = Keeping { training: None, finished: None, epochs: Vec::new(), observer };
+        let progress = self.progress();
+        infer(&self.model(&simulator), &config, threads, progress, &mut keeping)?;
+        let Keeping { training, finished, epochs, .. } = keeping;
+        self.training = training.or(self.training.take());
+        self.epochs.extend(epochs);
+        match finished {
+            Some(finished) => {
+                self.finished.push(finished);
+                self.proposed.clear();
+                Ok(ControlFlow::Continue(()))
+            }
+            None => Ok(ControlFlow::Break(())),
+        }
+    }
+
+    /// Writes all of it as a finished run, in a new directory.
+    pub fn save(&self, path: &Path, problem: Problem, threads: usize) -> Result<()> {
+        let rounds = self.finished.len() as u32;
+        if rounds == 0 {
+            let problem = "is not trained yet: train first".to_owned();
+            return Err(Error::Proposal { round: 1, problem });
+        }
+        let simulations = self.rows.iter().filter(|row| row.round == 1).count();
+        let config = Config { rounds, simulations, ..self.config.clone() };
+        let manifest = Manifest::of_problem(problem, config);
+        let mut run = RunDir::create(path, &manifest.to_json().to_string())?;
+        run.log("epochs", &Value::from(self.epochs.clone()).to_string())?;
+        let mut recorder = Recorder::new(run, Vec::new())?;
+        for (report, posterior) in &self.finished {
+            let round = report.round;
+            let rows: Vec<_> = self.rows.iter().filter(|r| r.round == round).cloned().collect();
+            let (done, total, failed, rate) = (rows.len(), rows.len(), report.failures, 0.0);
+            let rows = &rows;
+            _ = recorder.notice(&Event::Simulated { round, rows, done, total, failed, rate })?;
+            _ = recorder.notice(&Event::RoundFinished { report, posterior })?;
+        }
+        recorder.export(self.posterior(), threads)?;
+        Ok(())
+    }
+}
+
+/// Keeps what training comes to.
+struct Keeping<'a> {
+    training: Option<Training>,
+    finished: Option<(RoundReport, Posterior)>,
+    epochs: Vec<Value>,
+    observer: &'a mut dyn Observer,
+}
+
+impl Observer for Keeping<'_> {
+    fn notice(&mut self, event: &Event) -> Result<ControlFlow<()>> {
+        let go_on = self.observer.notice(event)?;
+        match event {
+            Event::Epoch { report, fit, coordinates, recentred } => {
+                self.epochs.push(json!({
+                    "round": report.round, "epoch": report.epoch,
+                    "train_loss": report.train_loss, "validation_loss": report.validation_loss,
+                }));
+                if go_on.is_break() || fit.stop.is_some() {
+                    let (coordinates, fit) = ((*coordinates).clone(), (*fit).clone());
+                    let (round, recentred) = (report.round, *recentred);
+                    self.training = Some(Training { round, coordinates, recentred, fit });
+                }
+            }
+            Event::RoundFinished { report, posterior } => {
+                self.finished = Some(((*report).clone(), (*posterior).clone()));
+            }
+            _ => {}
+        }
+        Ok(go_on)
+    }
+}
