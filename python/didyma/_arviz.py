@@ -16,7 +16,7 @@ def inference_data(posterior: Posterior, samples: int, seed: int | None) -> Any:
         raise InputError("to_arviz needs ArviZ: pip install arviz") from error
     theta = posterior.sample((samples,), seed=seed)
     draws = {name: theta[None, :, i] for i, name in enumerate(posterior.names)}
-    groups = {"posterior": draws, "observed_data": {"x_o": posterior.x_o}}
+    groups: dict[str, Any] = {"posterior": draws, "observed_data": {"x_o": posterior.x_o}}
     if hasattr(arviz, "InferenceData"):
         return arviz.from_dict(**groups)
     # From version 1 on, groups are one dict, and what comes back is a DataTree.

@@ -42,6 +42,8 @@ def simulate(
     """
     del token
     start = time.perf_counter()
+    # The user's to write on, and as aligned as any, also where it came over a network.
+    theta = np.require(theta, requirements=["C", "A", "W"])
     x = np.full((len(theta), x_dim), np.nan)
     failures: list[tuple[int, str]] = []
     for first in range(0, len(theta), batch or 1):
@@ -117,7 +119,7 @@ def workers(executor: Any) -> int | None:
     """How many tasks the executor runs at once, where it tells."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "nthreads"):
-        return sum(client.nthreads().values())
+        return int(sum(client.nthreads().values()))
     found = getattr(executor, "_max_workers", None)
     return found if isinstance(found, int) else None
 

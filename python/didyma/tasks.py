@@ -5,10 +5,11 @@
 >>> didyma.metrics.c2st(task.reference((2000,)), result.posterior.sample((2000,)))
 """
 
-from didyma._didyma import Task, task, task_names
+from didyma._didyma import Task, TaskSimulator, task, task_names
 
 __all__ = [
     "Task",
+    "TaskSimulator",
     "gaussian_linear",
     "gaussian_mixture",
     "hodgkin_huxley",

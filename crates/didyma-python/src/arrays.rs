@@ -5,7 +5,6 @@ use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// Numbers with their shape.
 pub struct Numbers {
@@ -28,17 +27,10 @@ pub fn numbers(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Numbers> {
             "{name} is an array of {dtype}: give real numbers (float32 or float64)"
         )));
     }
-    let options = PyDict::new(py);
-    options.set_item("dtype", "float64")?;
-    let array = numpy.call_method("ascontiguousarray", (array,), Some(&options))?;
-    // It makes a number a vector of one.
-    let shape = if value.getattr("ndim").and_then(|n| n.extract::<usize>()).ok() == Some(0) {
-        Vec::new()
-    } else {
-        array.cast::<PyUntypedArray>()?.shape().to_vec()
-    };
+    // Contiguous and aligned, which what came over a network need not be.
+    let array = numpy.call_method1("require", (array, "float64", ["C", "A"]))?;
     let array: PyReadonlyArrayDyn<'_, f64> = array.extract()?;
-    Ok(Numbers { data: array.as_slice()?.to_vec(), shape })
+    Ok(Numbers { data: array.as_slice()?.to_vec(), shape: array.shape().to_vec() })
 }
 
 /// A vector; a single number is a vector of one.

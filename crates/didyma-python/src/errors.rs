@@ -61,6 +61,7 @@ pub fn python(error: Error) -> PyErr {
     let kind = match &error {
         Error::Shape { .. } => Kind::Shape,
         Error::NotFinite { .. } => Kind::NotFinite,
+        Error::Proposal { .. } => Kind::Proposal,
         Error::FewSimulations { .. } | Error::FailuresInARow { .. } => Kind::Simulator,
         Error::Leakage { .. } | Error::ThinRegion { .. } => Kind::Sampling,
         Error::InfiniteQuery { .. }

@@ -1,13 +1,13 @@
 //! A simulator that is a Python function.
 
-use crate::arrays::matrix;
+use crate::arrays::{matrix, numbers};
 use crate::errors::Kind;
 use crate::executor::Pool;
 use didyma::parallel;
 use didyma::prior::Prior;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{Piece, SimulationFailed};
-use numpy::{PyArray1, PyReadonlyArray2};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::ops::Range;
@@ -117,8 +117,8 @@ impl Function {
 impl Answer {
     /// What `didyma._worker.simulate` returned.
     pub fn of(found: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (x, failures, seconds): (PyReadonlyArray2<'_, f64>, _, _) = found.extract()?;
-        Ok(Self { x: x.as_slice()?.to_vec(), failures, seconds })
+        let (x, failures, seconds): (Bound<'_, PyAny>, _, _) = found.extract()?;
+        Ok(Self { x: numbers("x", &x)?.data, failures, seconds })
     }
 
     /// The same as a piece of a run.

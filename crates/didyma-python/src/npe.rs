@@ -42,7 +42,7 @@ pub struct NPE {
 impl NPE {
     #[new]
     #[pyo3(signature = (
-        prior, x_o, *, method=None, profile=None, seed=None, settings=None, truth=None, name="model".to_owned()
+        prior, x_o, *, method=None, profile=None, seed=None, settings=None, truth=None, name="model"
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -53,13 +53,14 @@ impl NPE {
         seed: Option<u64>,
         settings: Option<&Bound<'_, PyMapping>>,
         truth: Option<&Bound<'_, PyAny>>,
-        name: String,
+        name: &str,
     ) -> PyResult<Self> {
         let choices = Choices { method, profile, seed, settings, ..Choices::default() };
         let config = choices.config(None)?;
         let (prior, x_o) = (prior::of(prior)?, observation(x_o)?);
         let truth = self::truth(truth, &prior)?;
-        Ok(Self { steps: Steps::new(prior, x_o, config).map_err(python)?, truth, name })
+        let (steps, name) = (Steps::new(prior, x_o, config).map_err(python)?, name.to_owned());
+        Ok(Self { steps, truth, name })
     }
 
     /// Rounds that are trained.

@@ -28,7 +28,7 @@ pub struct Task {
 }
 
 /// The simulator of a task: called with theta of shape (n, dim) it gives x; given to `infer`, it runs on all cores.
-#[pyclass(frozen, module = "didyma", from_py_object)]
+#[pyclass(frozen, module = "didyma.tasks", from_py_object)]
 #[derive(Clone)]
 pub struct TaskSimulator {
     pub task: Task,
@@ -146,7 +146,7 @@ impl Task {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let module = py.import("didyma")?;
+        let module = py.import("didyma._didyma")?;
         match &self.file {
             None => Ok((module.getattr("task")?, PyTuple::new(py, [&self.known.name])?)),
             Some(file) => Ok((module.getattr("load_problem")?, PyTuple::new(py, [&file.2])?)),

@@ -30,10 +30,7 @@ pub fn wait<T: Send + 'static>(
 }
 
 /// The next message, waited for without the interpreter; nothing if none comes until signals are to be looked for.
-pub fn receive<T: Send>(
-    py: Python<'_>,
-    receiver: &mut Receiver<T>,
-) -> Result<T, RecvTimeoutError> {
+pub fn receive<T: Send>(py: Python<'_>, receiver: &mut Receiver<T>) -> Result<T, RecvTimeoutError> {
     py.detach(move || {
         // All of it moves in: a receiver can be lent to one thread only.
         let receiver = receiver;

@@ -1,0 +1,149 @@
+"""Step by step, as users of sbi know it; and proposals, which cannot be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import didyma
+from conftest import QUICK, X_O, noisy_row, noisy_rows, prior
+
+SETTINGS = QUICK["settings"]
+
+
+def npe(**more: Any) -> didyma.NPE:
+    return didyma.NPE(prior(), X_O, settings=SETTINGS, **{"seed": 3, **more})
+
+
+@pytest.mark.parametrize("method", ["tsnpe", "tgrr"])
+def test_the_loop_is_the_whole_run(method: str, tmp_path: Path) -> None:
+    inference = npe(method=method)
+    for _ in range(2):
+        theta = inference.propose(120)
+        x = inference.simulate(noisy_row, theta, progress=False)
+        inference.append_simulations(theta, x).train(progress=False)
+    posterior = inference.build_posterior()
+    whole = didyma.infer(noisy_row, prior(), X_O, method=method, **QUICK)
+    np.testing.assert_array_equal(posterior.sample((99,), seed=1), whole.posterior.sample((99,), seed=1))
+    # And can be kept as such.
+    assert inference.result().finished and inference.rounds == 2
+    inference.save(tmp_path / "run")
+    kept = didyma.Result.load(tmp_path / "run")
+    for a, b in zip(kept.simulations(), whole.simulations()):
+        np.testing.assert_array_equal(a, b)
+    kept.report(tmp_path / "report.html")
+    assert kept.plot("training").svg.startswith("<svg")
+
+
+def test_as_in_sbi() -> None:
+    rng = np.random.default_rng(1)
+    inference = npe(method="npe")
+    theta = prior().sample((200,), seed=1)
+    x = noisy_rows(theta, rng)
+    density_estimator = inference.append_simulations(theta, x).train(progress=False)
+    posterior = inference.build_posterior(density_estimator)
+    assert posterior.sample((10,), x=[0.0, 0.0]).shape == (10, 2)
+    # More of the prior, in a round of another size.
+    more = prior().sample((300,), seed=2)
+    inference.append_simulations(more, noisy_rows(more, rng), proposal=prior()).train(progress=False)
+    rounds = inference.result().summary().to_dict()["rounds"]
+    assert [r["simulations"] for r in rounds] == [200, 300]
+
+
+def test_float64_and_several_calls() -> None:
+    inference = npe()
+    theta = inference.propose(100).astype(np.float64)
+    inference.append_simulations(theta[:60], theta[:60])
+    inference.append_simulations(theta[60:], theta[60:])
+    inference.train(progress=False)
+    assert repr(inference) == "NPE by tsnpe: 1 rounds trained, 0 simulations since"
+
+
+def test_rows_of_nan_are_failures() -> None:
+    inference = npe()
+    theta = inference.propose(100)
+    x = theta.copy()
+    x[theta[:, 0] > 0.5] = np.nan
+    inference.append_simulations(theta, x).train(progress=False)
+    failed = inference.result().failures()
+    assert len(failed) == (theta[:, 0] > 0.5).sum() and failed[0]["reason"] == "summary 1 is NaN"
+
+
+def trained(**more: Any) -> didyma.NPE:
+    inference = npe(**more)
+    theta = inference.propose(120)
+    inference.append_simulations(theta, theta).train(progress=False)
+    return inference
+
+
+def test_a_forgotten_proposal_is_refused() -> None:
+    inference = trained(method="tgrr")
+    posterior = inference.build_posterior()
+    theta = posterior.sample((120,))
+    with pytest.raises(didyma.ProposalError, match="round 2 takes the parameters that were proposed for it"):
+        inference.append_simulations(theta, theta)
+    # Said, it is right: the loss corrects for it.
+    inference.append_simulations(theta, theta, proposal=posterior).train(progress=False)
+    assert inference.rounds == 2
+
+
+def test_a_wrong_proposal_is_refused() -> None:
+    inference = trained(method="tgrr")
+    posterior = inference.build_posterior()
+    theta = posterior.sample((500,))
+    with pytest.raises(didyma.ProposalError, match="cannot be draws of the prior"):
+        inference.append_simulations(0.3 * prior().sample((500,)), theta, proposal=prior())
+    with pytest.raises(didyma.ProposalError, match="cannot be draws of the posterior"):
+        inference.append_simulations(0.3 * prior().sample((500,)) + 0.6, theta, proposal=posterior)
+    with pytest.raises(didyma.ProposalError, match="this is another one"):
+        inference.append_simulations(theta, theta, proposal=trained(seed=4).build_posterior())
+    with pytest.raises(didyma.ProposalError, match="another one"):
+        inference.append_simulations(theta, theta, proposal=didyma.Uniform([-2, -2], 2))
+    with pytest.raises(didyma.ProposalError, match="proposal is a str"):
+        inference.append_simulations(theta, theta, proposal="prior")  # type: ignore[arg-type]
+    proposed = inference.propose(50)
+    with pytest.raises(didyma.ProposalError, match="in their order"):
+        inference.append_simulations(proposed[::-1], proposed[::-1])
+    truncated = trained(method="tsnpe")
+    with pytest.raises(didyma.ProposalError, match="by tsnpe cannot be proposed from the posterior"):
+        theta = truncated.build_posterior().sample((120,))
+        truncated.append_simulations(theta, theta, proposal=truncated.build_posterior())
+
+
+def test_the_first_round_must_look_like_the_prior() -> None:
+    theta = np.random.default_rng(1).normal(scale=0.2, size=(400, 2))
+    with pytest.raises(didyma.ProposalError, match="round 1 needs draws of the prior, and those of"):
+        npe().append_simulations(theta, theta)
+
+
+@pytest.mark.parametrize(
+    ("theta", "x", "error", "words"),
+    [
+        ([[0.1, 0.2]], [[0.1]], didyma.ShapeError, r"x has the shape \(1, 1\), but \(N, 2\) is needed"),
+        ([[0.1, 0.2]], [[0.1, 0.2]] * 2, didyma.ShapeError, "x has 2 rows, but 1 are needed"),
+        ([[0.1, 0.2, 0.3]], [[0.1, 0.2]], didyma.ShapeError, r"theta has the shape \(1, 3\)"),
+        ([[0.1, np.nan]], [[0.1, 0.2]], didyma.NotFiniteError, "theta holds NaN"),
+        ([[0.1, 5.0]], [[0.1, 0.2]], didyma.InputError, "b is 5, outside of its prior"),
+        ([[0.1, 0.5]], [["a", "b"]], didyma.DtypeError, "x is an array of <U1"),
+    ],
+)
+def test_what_is_refused(theta: Any, x: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        npe().append_simulations(theta, x)
+
+
+def test_steps_in_the_wrong_order() -> None:
+    inference = npe()
+    with pytest.raises(didyma.ProposalError, match="there is no posterior yet"):
+        inference.build_posterior()
+    with pytest.raises(didyma.ProposalError, match="round 1 has no simulations"):
+        inference.train(progress=False)
+    with pytest.raises(didyma.ProposalError, match="round 1 is not trained yet"):
+        inference.result()
+    theta = inference.propose(50)
+    inference.append_simulations(theta[:20], theta[:20])
+    with pytest.raises(didyma.ProposalError, match="already has simulations"):
+        inference.propose(50)

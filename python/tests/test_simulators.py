@@ -1,0 +1,237 @@
+"""Functions of one row and of many, failures, randomness, and what a call costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import didyma
+from conftest import QUICK, X_O, noisy_row, noisy_rows, prior
+
+
+class Counted:
+    """A simulator that knows how it was called."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __call__(self, theta: np.ndarray) -> Any:
+        self.shapes.append(theta.shape)
+        return self.function(theta)
+
+
+def shapes_of(function: Any, **more: Any) -> set[int]:
+    """Dimensions of what the function was given in the run itself, after first calls."""
+    simulator = Counted(function)
+    didyma.infer(simulator, prior(), X_O, **{**QUICK, **more})
+    return {len(shape) for shape in simulator.shapes[-100:]}
+
+
+@pytest.mark.parametrize(
+    ("function", "dimensions"),
+    [
+        # The commonest simulator of all: given many rows it would give all the same noise.
+        (lambda theta: theta + 0.1 * np.random.randn(2), 1),
+        (lambda theta: theta + 0.1 * np.random.randn(*theta.shape), 2),
+        (lambda theta: [theta[0], theta[1] ** 2], 1),
+        (lambda theta: np.column_stack([theta[:, 0], theta[:, 1]]), 2),
+        # Without noise, both are right, and many at once are quicker.
+        (lambda theta: 2 * theta, 2),
+        (lambda theta: np.array([theta.sum(), theta[0]]), 1),
+    ],
+)
+def test_one_row_or_many_is_found_out(function: Any, dimensions: int) -> None:
+    assert shapes_of(function) == {dimensions}
+
+
+def test_or_is_said() -> None:
+    assert shapes_of(lambda theta: 2 * theta, vectorized=False) == {1}
+    assert shapes_of(lambda theta: theta + 0.1 * np.random.randn(2), vectorized=True) == {2}
+
+
+def test_batches_have_the_size_asked_for() -> None:
+    simulator = Counted(lambda theta: 2 * theta)
+    didyma.infer(simulator, prior(), X_O, batch_size=50, **QUICK)
+    assert [shape[0] for shape in simulator.shapes[-6:]] == [50, 50, 20, 50, 50, 20]
+
+
+@pytest.mark.parametrize("simulator", [noisy_row, noisy_rows])
+def test_a_generator_makes_a_run_repeatable(simulator: Any) -> None:
+    one, two = (didyma.infer(simulator, prior(), X_O, **QUICK) for _ in range(2))
+    for a, b in zip(one.simulations(), two.simulations()):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.posterior.sample((9,), seed=1), two.posterior.sample((9,), seed=1))
+    assert len(np.unique(one.simulations()[1] - one.simulations()[0], axis=0)) > 230, "noise is shared"
+
+
+def test_seeds_are_numbers_of_53_bits() -> None:
+    seen: list[Any] = []
+
+    def simulator(theta: np.ndarray, seed: int) -> np.ndarray:
+        seen.append(seed)
+        return theta + 0.1 * np.random.default_rng(seed).normal(size=2)
+
+    found = didyma.infer(simulator, prior(), X_O, **QUICK)
+    seen = seen[-240:]
+    assert all(isinstance(seed, int) and 0 <= seed < 2**53 for seed in seen) and len(set(seen)) == 240
+    # The same generator, the same numbers.
+    same = didyma.infer(noisy_row, prior(), X_O, **QUICK)
+    np.testing.assert_array_equal(found.simulations()[1], same.simulations()[1])
+
+
+def test_many_rows_with_a_seed_each_do_not_depend_on_batches() -> None:
+    def simulator(theta: np.ndarray, seed: np.ndarray) -> np.ndarray:
+        noise = [np.random.default_rng(int(s)).normal(size=2) for s in seed]
+        return theta + 0.1 * np.array(noise)
+
+    kinds = ({"batch_size": 7}, {"batch_size": 100})
+    found = [didyma.infer(simulator, prior(), X_O, vectorized=True, **kind, **QUICK) for kind in kinds]
+    row = didyma.infer(noisy_row, prior(), X_O, **QUICK)
+    for other in found:
+        np.testing.assert_array_equal(other.simulations()[1], row.simulations()[1])
+
+
+def fails_sometimes(theta: np.ndarray, rng: np.random.Generator) -> Any:
+    """A third each of two kinds of failures."""
+    if theta[0] > 0.5:
+        raise ValueError(f"too large: {theta[0]:.1f}")
+    if theta[0] < -0.5:
+        return [np.nan, theta[1]]
+    return theta + 0.1 * rng.normal(size=2)
+
+
+def test_failures_are_rows_with_their_reason() -> None:
+    found = didyma.infer(fails_sometimes, prior(), X_O, **QUICK)
+    failures = found.failures()
+    theta = np.array([failure["theta"] for failure in failures])
+    assert ((theta[:, 0] > 0.5) | (theta[:, 0] < -0.5)).all() and len(failures) > 20
+    assert len(failures) + len(found.simulations()[0]) == 240
+    raised = [failure["reason"] for failure in failures if failure["theta"][0] > 0.5]
+    assert all(reason.startswith("ValueError: too large: 0.") or "1.0" in reason for reason in raised)
+    # With its traceback, of the user's frames only.
+    assert "in fails_sometimes" in raised[0] and 'raise ValueError(f"too large' in raised[0]
+    assert "_worker" not in raised[0]
+    nan = [failure["reason"] for failure in failures if failure["theta"][0] < -0.5]
+    assert set(nan) == {"summary 1 is NaN"}
+    assert "simulations failed" in str(found.summary()) or "failed" in str(found.summary())
+
+
+def test_a_batch_that_raises_is_taken_apart() -> None:
+    def simulator(theta: np.ndarray) -> np.ndarray:
+        if (theta[:, 0] > 0.9).any():
+            raise ValueError("too large")
+        return theta + 0.1 * np.random.randn(*theta.shape)
+
+    found = didyma.infer(simulator, prior(), X_O, vectorized=True, **QUICK)
+    failed = np.array([failure["theta"] for failure in found.failures()])
+    assert 0 < len(failed) < 60 and (failed[:, 0] > 0.9).all()
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        (lambda theta: None, "returned None: return 2 numbers"),
+        (lambda theta: ["a", "b"], "returned an array of <U1"),
+        (lambda theta: [1.0, 2.0, 3.0], r"shape (3,), but (2,) is needed"),
+        (lambda theta: sys.exit(3), "SystemExit: 3"),
+    ],
+)
+def test_rubbish_is_a_failure(later: Any, words: str) -> None:
+    def simulator(theta: np.ndarray) -> Any:
+        return later(theta) if theta[0] > 0.8 else theta + 0.1 * np.random.randn(2)
+
+    found = didyma.infer(simulator, prior(), X_O, vectorized=False, **QUICK)
+    assert found.failures() and all(words in failure["reason"] for failure in found.failures())
+
+
+def test_a_simulator_that_breaks_down_stops_the_run_and_can_be_repaired(tmp_path: Any) -> None:
+    calls = 0
+
+    def simulator(theta: np.ndarray, rng: np.random.Generator) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 150:
+            raise RuntimeError("no licence")
+        return noisy_row(theta, rng)
+
+    with pytest.raises(didyma.SimulatorError, match="failed one after another") as raised:
+        didyma.infer(simulator, prior(), X_O, out=tmp_path / "run", vectorized=False, **QUICK)
+    assert "no licence" in str(raised.value) and "didyma.resume(directory, simulator, retry_failed=True)" in str(raised.value)
+    with pytest.raises(didyma.InputError, match="simulator is missing"):
+        didyma.resume(tmp_path / "run")
+    found = didyma.resume(tmp_path / "run", noisy_row, retry_failed=True, progress=False)
+    whole = didyma.infer(noisy_row, prior(), X_O, **QUICK)
+    np.testing.assert_array_equal(found.posterior.sample((9,), seed=1), whole.posterior.sample((9,), seed=1))
+
+
+def test_a_simulator_that_always_fails_is_told_at_once() -> None:
+    def simulator(theta: np.ndarray) -> np.ndarray:
+        raise FileNotFoundError("mesh.dat")
+
+    with pytest.raises(didyma.SimulatorError, match="failed at 10 draws of the prior(?s:.*)mesh.dat(?s:.*)in simulator"):
+        didyma.infer(simulator, prior(), X_O, **QUICK)
+
+
+def seconds_of(function: Any, simulations: int, **more: Any) -> float:
+    """Seconds of simulating in a run of one round, by its own account."""
+    settings = {"train.steps": 1, "samples": 10}
+    found = didyma.infer(
+        function, prior(), X_O, rounds=1, simulations=simulations, settings=settings, progress=False, **more
+    )
+    return float(found.summary().to_dict()["rounds"][0]["seconds_simulate"])
+
+
+def test_calls_cost_little() -> None:
+    # Of a function that does nothing all of it is ours: parameters drawn, calls, checks, rows stored in the database.
+    # The best of three, since the machine may be busy.
+    rows = min(seconds_of(lambda theta: theta, 5000, vectorized=False) for _ in range(3)) / 5000
+    many = min(seconds_of(lambda theta: theta, 50_000, vectorized=True, batch_size=1000) for _ in range(3)) / 50
+    random = min(seconds_of(lambda theta, rng: theta, 5000, vectorized=False) for _ in range(3)) / 5000
+    print(f"\na row {1e6 * rows:.1f} us, with a generator {1e6 * random:.1f} us; 1000 rows {1e3 * many:.2f} ms")
+    assert rows < 100e-6 and random < 100e-6 and many < 2e-3
+
+
+def test_other_threads_run_while_it_trains() -> None:
+    import threading
+
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.wait(0.005):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.monotonic()
+    didyma.infer(didyma.tasks.two_moons(), rounds=1, simulations=500, progress=False, settings={"train.steps": 200})
+    seconds = time.monotonic() - start
+    done.set()
+    thread.join()
+    # Without the lock released there would be none; a busy machine may lose half of 200 a second.
+    assert ticks > 50 * seconds
+
+
+def test_importing_is_quick_and_loads_no_torch() -> None:
+    code = (
+        "import sys, time; import numpy; start = time.perf_counter(); import didyma; "
+        "print(time.perf_counter() - start); "
+        "assert not {'torch', 'arviz', 'dask', 'IPython', 'ray'} & set(sys.modules)"
+    )
+    found = [
+        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+        for _ in range(3)
+    ]
+    whole = "import time; start = time.perf_counter(); import didyma; print(time.perf_counter() - start)"
+    with_numpy = float(
+        subprocess.run([sys.executable, "-c", whole], check=True, capture_output=True, text=True).stdout
+    )
+    print(f"\nimport {min(found):.3f} s, with numpy {with_numpy:.3f} s")
+    assert min(found) < 0.3
