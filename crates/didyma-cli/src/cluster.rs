@@ -247,5 +247,5 @@ pub fn train(args: &TrainArgs) -> anyhow::Result<(Shown, ExitCode)> {
         }
     }
     let code = if shown.rounds() >= round.min(rounds) as usize { 0 } else { STOPPED };
-    Ok((shown, code.into()))
+    Ok((shown, code))
 }

@@ -3,10 +3,12 @@
 use crate::arrays::{matrix, rows, single};
 use crate::choices::Choices;
 use crate::errors::{Kind, python};
-use crate::infer::{Running, observation, threads, truth};
+use crate::folder::Folder;
+use crate::infer::{Running, threads};
 use crate::posterior::Posterior;
 use crate::prior::{self, Prior};
-use crate::result::{Folder, Result as Found};
+use crate::question::{observation, truth};
+use crate::result::Result as Found;
 use crate::wait::wait;
 use didyma::problem::{Problem, Source};
 use didyma::rng::{Purpose, Streams};

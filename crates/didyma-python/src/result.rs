@@ -2,65 +2,27 @@
 
 use crate::arrays::matrix;
 use crate::errors::{Kind, python};
+use crate::figures::{Figure, Summary, drawn};
+use crate::folder::{Folder, copied};
 use crate::infer::Running;
 use crate::posterior::Posterior;
 use crate::toys::dict;
 use crate::wait::wait;
-use didyma::Error;
 use didyma::diagnostics::{LevelStudy, TrainedFlow};
 use didyma::files::write_whole;
 use didyma::parallel;
 use didyma::posterior::Posterior as Law;
-use didyma::report::{Comparison, Kind as Plot, Overview, Place, RunData, page, png};
+use didyma::report::{Comparison, Overview, RunData, page};
 use didyma::rng::Streams;
 use didyma::run::{self, Manifest, RunDir};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tempfile::TempDir;
 
 /// The highest level that is measured.
 const HIGHEST: u32 = 6;
-
-/// The directory of a run, which may be a temporary one.
-pub struct Folder {
-    path: PathBuf,
-    temporary: Option<TempDir>,
-}
-
-impl Folder {
-    /// The one asked for, or a temporary one.
-    pub fn new(out: Option<PathBuf>) -> PyResult<Self> {
-        if let Some(path) = out {
-            return Ok(Self::kept(path));
-        }
-        let temporary = tempfile::Builder::new().prefix("didyma-").tempdir().map_err(|error| {
-            Kind::Run.error(format!("no temporary directory could be made ({error}): give out"))
-        })?;
-        Ok(Self { path: temporary.path().to_owned(), temporary: Some(temporary) })
-    }
-
-    pub fn kept(path: PathBuf) -> Self {
-        Self { path, temporary: None }
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub fn is_kept(&self) -> bool {
-        self.temporary.is_none()
-    }
-
-    /// Leaves the files where they are.
-    pub fn keep(mut self) {
-        if let Some(temporary) = self.temporary.take() {
-            let _ = temporary.keep();
-        }
-    }
-}
 
 /// The result of a run: its posterior, and everything that led to it.
 #[pyclass(frozen, module = "didyma")]
@@ -88,7 +50,8 @@ impl Result {
         Ok(Self { folder: Mutex::new(folder), posterior, manifest, overview })
     }
 
-    fn path(&self) -> PathBuf {
+    /// Where the run is.
+    pub fn path(&self) -> PathBuf {
         self.folder.lock().expect("nothing panics with it").path().to_owned()
     }
 
@@ -282,127 +245,4 @@ impl Result {
         let path = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned());
         Ok((py.get_type::<Self>().getattr("load")?, (path,)))
     }
-}
-
-/// Copies the files of a run to a new directory, the database first read to its end.
-fn copied(from: &Path, to: &Path) -> didyma::Result<()> {
-    let manifest = RunDir::read(from)?.config().to_owned();
-    // It refuses what no run can begin in, and makes what is missing.
-    drop(RunDir::create(to, &manifest)?);
-    let io = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Io { action, path, source }
-    };
-    for entry in std::fs::read_dir(from).map_err(io("read", from))? {
-        let entry = entry.map_err(io("read", from))?;
-        if entry.file_name() != "lock" {
-            let path = to.join(entry.file_name());
-            std::fs::copy(entry.path(), &path).map_err(io("write", &path))?;
-        }
-    }
-    Ok(())
-}
-
-/// A run in short.
-#[pyclass(frozen, module = "didyma")]
-pub struct Summary(Arc<Overview>);
-
-#[pymethods]
-impl Summary {
-    /// All of it, as nested dicts and lists: the JSON of `didyma show --json`.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dict(py, &*self.0)
-    }
-
-    /// What to know before trusting the posterior.
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.0.summary.warnings.clone()
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn _repr_html_(&self) -> String {
-        self.0.html()
-    }
-}
-
-/// A figure: notebooks show it, and `save` writes it as SVG or PNG.
-#[pyclass(frozen, get_all, module = "didyma")]
-pub struct Figure {
-    /// What it shows.
-    title: String,
-    /// How to read it.
-    caption: String,
-    /// The image.
-    svg: String,
-}
-
-#[pymethods]
-impl Figure {
-    /// Writes it to a file whose name ends in .svg or .png.
-    fn save(&self, path: PathBuf) -> PyResult<()> {
-        let bytes = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("svg") => self.svg.clone().into_bytes(),
-            Some("png") => png(&self.svg),
-            _ => {
-                return Err(Kind::Input.error(format!(
-                    "path is {}: give a file name that ends in .svg or .png",
-                    path.display()
-                )));
-            }
-        };
-        write_whole(&path, &bytes).map_err(python)
-    }
-
-    fn _repr_svg_(&self) -> &str {
-        &self.svg
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Figure: {} (show it in a notebook, or save it)", self.title)
-    }
-}
-
-fn drawn(py: Python<'_>, runs: &Comparison, kind: &str) -> PyResult<Figure> {
-    let Some((_, plot)) = Plot::ALL.iter().find(|(name, _)| *name == kind) else {
-        let all: Vec<&str> = Plot::ALL.iter().map(|(name, _)| *name).collect();
-        return Err(
-            Kind::Input.error(format!("there is no plot {kind:?}: there are {}", all.join(", ")))
-        );
-    };
-    let figure = py.detach(|| plot.draw(runs, Place::Alone)).ok_or_else(|| {
-        Kind::Input.error(format!("there is nothing to draw: {kind} needs {}", plot.needs()))
-    })?;
-    Ok(Figure { title: figure.title, caption: figure.caption, svg: figure.svg })
-}
-
-fn compared(py: Python<'_>, results: &[Bound<'_, Result>]) -> PyResult<Comparison> {
-    let paths: Vec<PathBuf> = results.iter().map(|result| result.get().path()).collect();
-    wait(py, move || {
-        let single = paths.len() == 1;
-        let read = |path: &PathBuf| RunData::read(path, single, parallel::cores());
-        Comparison::new(paths.iter().map(read).collect::<didyma::Result<_>>()?)
-    })
-}
-
-/// Writes one page about several results of the same problem, side by side.
-#[pyfunction]
-pub fn report(py: Python<'_>, results: Vec<Bound<'_, Result>>, path: PathBuf) -> PyResult<PathBuf> {
-    let html = page(&compared(py, &results)?);
-    write_whole(&path, html.as_bytes()).map_err(python)?;
-    Ok(path)
-}
-
-/// A figure of several results of the same problem, side by side.
-#[pyfunction]
-#[pyo3(signature = (results, kind="pairs"))]
-pub fn plot(py: Python<'_>, results: Vec<Bound<'_, Result>>, kind: &str) -> PyResult<Figure> {
-    drawn(py, &compared(py, &results)?, kind)
 }

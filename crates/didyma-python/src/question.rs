@@ -1,0 +1,128 @@
+//! What is asked of a run: a user's function or a task, a prior, an observation.
+
+use crate::arrays::vector;
+use crate::choices::Choices;
+use crate::errors::{Kind, python};
+use crate::prior;
+use crate::tasks::{Task, TaskSimulator};
+use didyma::config::Config;
+use didyma::prior::Prior;
+use didyma::problem::{Problem, Source};
+use didyma::run::Manifest;
+use pyo3::prelude::*;
+
+/// The question of a run.
+pub struct Question<'py> {
+    pub manifest: Manifest,
+    /// The user's function, if it is one.
+    pub function: Option<Bound<'py, PyAny>>,
+}
+
+/// What a call says of the problem itself.
+pub struct Stated<'a, 'py> {
+    pub simulator: &'a Bound<'py, PyAny>,
+    pub prior: Option<&'a Bound<'py, PyAny>>,
+    pub x_o: Option<&'a Bound<'py, PyAny>>,
+    pub truth: Option<&'a Bound<'py, PyAny>>,
+    pub name: Option<String>,
+    pub summaries: Option<Vec<String>>,
+}
+
+impl<'py> Stated<'_, 'py> {
+    fn task(&self) -> Option<Task> {
+        let simulator = self.simulator.cast::<TaskSimulator>().map(|s| s.get().task.clone());
+        simulator.or_else(|_| self.simulator.cast::<Task>().map(|task| task.get().clone())).ok()
+    }
+
+    /// The question, and all settings.
+    pub fn question(&self, choices: &Choices<'_, '_>) -> PyResult<Question<'py>> {
+        let Some(task) = self.task() else { return self.of_function(choices.config(None)?) };
+        let config = choices.config(task.file.as_ref().map(|file| &file.1))?;
+        let known = &task.known;
+        let prior = self.prior.map_or_else(|| Ok(known.prior.clone()), prior::of)?;
+        let x_o = self.x_o.map(|x| vector("x_o", x)).transpose()?;
+        let observation = x_o.unwrap_or_else(|| known.observation.clone());
+        let whole = prior == known.prior && observation == known.observation;
+        let plain = self.truth.is_none() && self.name.is_none() && self.summaries.is_none();
+        let manifest = match &task.file {
+            None if whole && plain => Manifest::of_task(&known.name, config),
+            Some(file) if whole && plain => Manifest::of_problem(file.0.clone(), config),
+            file => {
+                let source = match file {
+                    Some(file) => file.0.source.clone(),
+                    None => Source::Task(known.name.clone()),
+                };
+                let summaries = self.summaries.clone().unwrap_or_else(|| known.summaries.clone());
+                let name = self.name.clone().unwrap_or_else(|| known.name.clone());
+                let problem = self.problem(name, prior, observation, summaries, source)?;
+                Manifest::of_problem(problem, config)
+            }
+        };
+        Ok(Question { manifest, function: None })
+    }
+
+    fn of_function(&self, config: Config) -> PyResult<Question<'py>> {
+        let missing = |what: &str, give: &str| {
+            Kind::Input.error(format!("{what} is missing: a simulator of your own needs {give}"))
+        };
+        let prior = self.prior.ok_or_else(|| missing("prior", "one, as didyma.Uniform"))?;
+        let x_o = self.x_o.ok_or_else(|| missing("x_o", "an observation, a vector of numbers"))?;
+        let (prior, observation) = (prior::of(prior)?, observation(x_o)?);
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => {
+                self.simulator.getattr("__name__").and_then(|n| n.extract()).unwrap_or_default()
+            }
+        };
+        // A lambda's name says nothing.
+        let name = if name.is_empty() || name.starts_with('<') { "model".to_owned() } else { name };
+        let default = || (1..=observation.len()).map(|i| format!("x{i}")).collect();
+        let summaries = self.summaries.clone().unwrap_or_else(default);
+        let problem = self.problem(name, prior, observation, summaries, Source::Function)?;
+        let manifest = Manifest::of_problem(problem, config);
+        Ok(Question { manifest, function: Some(self.simulator.clone()) })
+    }
+
+    fn problem(
+        &self,
+        name: String,
+        prior: Prior,
+        observation: Vec<f64>,
+        summaries: Vec<String>,
+        source: Source,
+    ) -> PyResult<Problem> {
+        let truth = truth(self.truth, &prior)?;
+        if summaries.len() != observation.len() {
+            let (found, expected) = (summaries.len(), observation.len());
+            return Err(Kind::Shape.error(format!(
+                "summaries has {found} names, but x_o has {expected} numbers: give one for each"
+            )));
+        }
+        let labels = prior.names().map(str::to_owned).collect();
+        let about = String::new();
+        Ok(Problem { name, about, prior, labels, summaries, observation, truth, source })
+    }
+}
+
+/// x_o: a vector of finite numbers.
+pub fn observation(x_o: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let observation = vector("x_o", x_o)?;
+    match observation.iter().position(|x| !(*x as f32).is_finite()) {
+        Some(i) => Err(Kind::NotFinite.error(format!(
+            "x_o holds {} at place {i}: an observation needs finite numbers; leave out or replace what was not observed",
+            observation[i]
+        ))),
+        None if observation.is_empty() => {
+            Err(Kind::Shape.error("x_o is empty: give the observed numbers"))
+        }
+        None => Ok(observation),
+    }
+}
+
+/// The true parameters, if they are known.
+pub fn truth(truth: Option<&Bound<'_, PyAny>>, prior: &Prior) -> PyResult<Option<Vec<f64>>> {
+    let Some(truth) = truth else { return Ok(None) };
+    let truth = vector("truth", truth)?;
+    prior.expect_inside(&truth).map_err(python)?;
+    Ok(Some(truth))
+}

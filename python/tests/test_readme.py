@@ -1,0 +1,36 @@
+"""The README's Python example, as written, where nothing but the wheel is installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_example_runs_in_a_fresh_environment(tmp_path: Path) -> None:
+    wheel = os.environ.get("DIDYMA_WHEEL")
+    if wheel is None:
+        pytest.skip("DIDYMA_WHEEL names no wheel: scripts/python-test makes one")
+    found = re.search(r"```python\n(.*?)```\n.*?```text\n(.*?)```", README.read_text(), re.DOTALL)
+    assert found, "the README has no Python example with its output"
+    example, shown = found.groups()
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
+    installed = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
+    assert sorted(re.split(r"[= @]", line)[0] for line in installed.split("\n") if line) == ["didyma", "numpy"]
+    (tmp_path / "example.py").write_text(example)
+    ran = subprocess.run([python, "example.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    # What it shows is what it prints, but for times.
+    timeless = re.compile(r", \d+(\.\d+)? s\b")
+    assert timeless.sub("", ran.stdout).split() == timeless.sub("", shown).split(), ran.stdout
+    assert (tmp_path / "pairs.svg").is_file() and (tmp_path / "report.html").is_file()
+    help = subprocess.run([tmp_path / "venv" / "bin" / "didyma", "--help"], check=True, capture_output=True, text=True)
+    assert "infer" in help.stdout
