@@ -1,10 +1,10 @@
 """The smallest whole inference: an outbreak of influenza in a boarding school, by a simulator of one's own.
 
-In January 1978 the boys in bed were counted day by day, in a school of 763 (British Medical Journal, 4 March 1978, p. 587).
-How many others does one of them infect, and for how many days is he ill? The model is a stochastic SIR epidemic: it has no
-likelihood that could be computed, but it is easily simulated.
+In January 1978 the boys in bed were counted day by day, in a school of 763 (British Medical Journal, 4 March 1978, page
+587). How many others does one of them infect, and for how many days is he ill? The model is a stochastic SIR epidemic:
+its likelihood cannot be computed, but it is easily simulated.
 
-    python first_inference.py [FOLDER]      # writes pairs.svg, pairs.png and report.html; FOLDER is out/first if not given
+    python first_inference.py [FOLDER]      # writes pairs.svg, pairs.png and report.html into FOLDER, or into out/first
 """
 
 import sys
@@ -22,8 +22,8 @@ STEPS = 10  # of a day
 def outbreak(theta: np.ndarray, rng: np.random.Generator) -> list[int]:
     """The boys in bed on each day, for one pair of parameters.
 
-    All randomness comes from rng. Every simulation is given a generator of its own, so that a run with the same seed has
-    the same numbers to the bit.
+    All randomness comes from rng. Every simulation is given a generator of its own, so that a run can be repeated to
+    the bit.
     """
     infects, days = theta
     well, ill = BOYS - FIRST, FIRST

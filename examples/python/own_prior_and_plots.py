@@ -1,9 +1,9 @@
 """A prior of different laws, and everything that can be drawn: a drug in the blood after one dose.
 
-One compartment with absorption: the dose is absorbed at a rate, is diluted in a volume, and is cleared. The concentrations
-come from known parameters, so that one can see whether they are found again. ArviZ and matplotlib are used if they are there.
+The dose is absorbed at a rate, is diluted in a volume, and is cleared from it. The observed concentrations come from
+known parameters, so that one can see whether they are found again. ArviZ and matplotlib are used if they are there.
 
-    python own_prior_and_plots.py [FOLDER]      # writes figures and report.html; FOLDER is out/drug if not given
+    python own_prior_and_plots.py [FOLDER]      # writes figures and report.html into FOLDER, or into out/drug
 """
 
 import importlib.util
@@ -18,8 +18,8 @@ HOURS = np.array([0.25, 0.5, 1, 2, 4, 7, 12, 24])
 TRUTH = [0.2, 1.5, 2.8, 32.0]
 NOISE = 0.1  # of the logarithm
 
-# Positive quantities that are known up to a factor are log-normal: exp(0.5) is a factor of 1.6. A truncated law keeps its
-# shape inside the bounds. Each part brings the names of its parameters, in the order in which theta has them.
+# What is positive and known up to a factor is log-normal: an sd of 0.5 is a factor of 1.6. With low or high, a law is
+# cut off there. Each part brings the names of its parameters, in the order in which theta has them.
 PRIOR = didyma.Independent(
     [
         didyma.Uniform(0, 0.24, names=["lag"]),  # h
@@ -30,7 +30,7 @@ PRIOR = didyma.Independent(
 
 
 def concentrations(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Logarithms of the measured mg/l. Takes many rows at once, (n, 4) -> (n, 8), which is faster than one after another."""
+    """Logarithms of the measured mg/l. Many rows at once, (n, 4) -> (n, 8), are faster than one by one."""
     lag, absorption, clearance, volume = theta.T[:, :, None]
     elimination, t = clearance / volume, HOURS - lag
     # The formula has 0/0 where both rates are equal; a difference this small changes nothing else.

@@ -150,7 +150,7 @@ def test_levels_of_a_run() -> None:
     [
         ({"prior": None}, didyma.InputError, "prior is missing"),
         ({"x_o": None}, didyma.InputError, "x_o is missing"),
-        ({"prior": [0, 1]}, didyma.InputError, "prior is a list: give didyma.Uniform"),
+        ({"prior": [0, 1]}, didyma.InputError, "prior is of type list: give didyma.Uniform"),
         ({"x_o": [0.1, np.nan]}, didyma.NotFiniteError, "x_o holds NaN at place 1"),
         ({"x_o": [0.1, np.inf]}, didyma.NotFiniteError, "x_o holds inf at place 1"),
         ({"x_o": []}, didyma.ShapeError, "x_o is empty"),
@@ -158,7 +158,7 @@ def test_levels_of_a_run() -> None:
         ({"x_o": [[0, 1], [0, 1]]}, didyma.ShapeError, r"x_o has the shape \(2, 2\)"),
         ({"x_o": [0.1, 0.2, 0.3]}, didyma.SimulatorError, r"shape \(2,\), but \(3,\) is needed"),
         ({"prior": didyma.Uniform([0] * 3, 1)}, didyma.SimulatorError, "AssertionError"),
-        ({"simulator": 3}, didyma.InputError, "simulator is a int: give a function"),
+        ({"simulator": 3}, didyma.InputError, "simulator is of type int: give a function"),
         ({"simulator": lambda theta: None}, didyma.SimulatorError, "returned None: return 2 numbers"),
         ({"simulator": lambda theta: "no"}, didyma.SimulatorError, "returned the text 'no'"),
         ({"simulator": lambda theta: {"x": 1}}, didyma.SimulatorError, "returned a dict"),
@@ -173,7 +173,7 @@ def test_levels_of_a_run() -> None:
         ({"summaries": ["one"]}, didyma.ShapeError, "summaries has 1 names"),
         ({"threads": 0}, didyma.InputError, "threads"),
         ({"batch_size": 0}, didyma.InputError, "batch_size is 0"),
-        ({"executor": 3}, didyma.ExecutorError, "executor is a int, which has no submit"),
+        ({"executor": 3}, didyma.ExecutorError, "executor is of type int, which has no submit"),
         ({"out": __file__}, didyma.RunError, "is a file, but a run needs a directory"),
     ],
 )
@@ -185,11 +185,16 @@ def test_what_is_refused(change: dict[str, Any], error: type[Exception], words: 
     assert "--" not in str(raised.value), "that is of the command line"
 
 
-def test_seeds_and_counts_are_whole_numbers() -> None:
-    with pytest.raises((TypeError, OverflowError)):
-        didyma.infer(noisy_row, prior(), X_O, seed=-1)
-    with pytest.raises(TypeError):
-        didyma.infer(noisy_row, prior(), X_O, rounds=2.5)  # type: ignore[arg-type]
+@pytest.mark.parametrize("name", ["seed", "rounds", "simulations", "threads", "batch_size"])
+@pytest.mark.parametrize("value", [-1, 2.5, "two", 2**70])
+def test_seeds_and_counts_are_whole_numbers(name: str, value: Any) -> None:
+    with pytest.raises(didyma.InputError, match=f"{name} is .*: give a whole number that is not negative"):
+        didyma.infer(noisy_row, prior(), X_O, **{name: value})
+
+
+def test_an_observation_out_of_reach_is_told() -> None:
+    found = didyma.infer(noisy_row, prior(), [10.0, 10.0], **QUICK)
+    assert "summary 1 of the observation is 10, far from all simulations" in str(found.summary())
 
 
 def test_settings_and_methods_are_listed() -> None:

@@ -83,7 +83,7 @@ def test_a_forgotten_proposal_is_refused() -> None:
     inference = trained(method="tgrr")
     posterior = inference.build_posterior()
     theta = posterior.sample((120,))
-    with pytest.raises(didyma.ProposalError, match="round 2 takes the parameters that were proposed for it"):
+    with pytest.raises(didyma.ProposalError, match="round 2 was given parameters that nobody proposed"):
         inference.append_simulations(theta, theta)
     # Said, it is right: the loss corrects for it.
     inference.append_simulations(theta, theta, proposal=posterior).train(progress=False)
@@ -102,15 +102,42 @@ def test_a_wrong_proposal_is_refused() -> None:
         inference.append_simulations(theta, theta, proposal=trained(seed=4).build_posterior())
     with pytest.raises(didyma.ProposalError, match="another one"):
         inference.append_simulations(theta, theta, proposal=didyma.Uniform([-2, -2], 2))
-    with pytest.raises(didyma.ProposalError, match="proposal is a str"):
+    with pytest.raises(didyma.ProposalError, match="proposal is of type str"):
         inference.append_simulations(theta, theta, proposal="prior")  # type: ignore[arg-type]
     proposed = inference.propose(50)
-    with pytest.raises(didyma.ProposalError, match="in their order"):
+    with pytest.raises(didyma.ProposalError, match="append those, in their order, failed ones too"):
         inference.append_simulations(proposed[::-1], proposed[::-1])
     truncated = trained(method="tsnpe")
     with pytest.raises(didyma.ProposalError, match="by tsnpe cannot be proposed from the posterior"):
         theta = truncated.build_posterior().sample((120,))
         truncated.append_simulations(theta, theta, proposal=truncated.build_posterior())
+
+
+def test_noise_is_that_of_the_place_in_the_round() -> None:
+    inference = npe()
+    theta = inference.propose(40)
+
+    def noise(part: np.ndarray) -> np.ndarray:
+        return inference.simulate(noisy_row, part, progress=False) - part
+
+    whole = noise(theta)
+    np.testing.assert_array_equal(whole, np.concatenate([noise(theta[:15]), noise(theta[15:])]))
+    # Others have noise of their own, each time.
+    other = prior().sample((40,), seed=9)
+    first, second = noise(other), noise(other)
+    assert len({*first[:, 0], *second[:, 0], *whole[:, 0]}) == 120
+
+
+def test_draws_in_double_precision_may_round_to_an_end() -> None:
+    narrow = didyma.Uniform([1000.0], [1001.0])
+    theta = np.random.default_rng(0).uniform(1000, 1001, (100_000, 1))
+    assert (theta.astype(np.float32) == 1001).any()
+    didyma.NPE(narrow, [0.5]).append_simulations(theta, theta - 1000)
+
+
+def test_a_foreign_estimator_is_refused() -> None:
+    with pytest.raises(didyma.ProposalError, match="not what the last train returned"):
+        trained().build_posterior(trained(seed=4).build_posterior())
 
 
 def test_the_first_round_must_look_like_the_prior() -> None:

@@ -40,9 +40,9 @@ def test_another_observation(result: didyma.Result) -> None:
     there = posterior.sample((2000,), x=[-0.5, 0.5], seed=1).mean(axis=0)
     assert there[0] < here[0] and there[1] > here[1]
     assert (posterior.log_prob([[0.0, 0.0]], x=[-0.5, 0.5]) != posterior.log_prob([[0.0, 0.0]])).all()
-    with pytest.raises(didyma.ShapeError, match="observation has 3 numbers, but 2 are needed"):
+    with pytest.raises(didyma.ShapeError, match="x has 3 numbers, but 2 are needed"):
         posterior.sample((1,), x=[1, 2, 3])
-    with pytest.raises(didyma.NotFiniteError, match="observation holds NaN"):
+    with pytest.raises(didyma.NotFiniteError, match="x holds NaN at place 1"):
         posterior.sample((1,), x=[1, np.nan])
 
 

@@ -47,6 +47,8 @@ def test_names() -> None:
     assert both.names == ["theta1", "theta2", "theta3"] and len(both) == both.dim == 3
     named = didyma.Independent([didyma.Uniform(0, 1, names=["p"]), didyma.Normal(0, 1, names=["shift"])])
     assert named.names == ["p", "shift"]
+    mixed = didyma.Independent([didyma.Uniform(0, 1), didyma.Uniform(0, 1, names=["p"]), didyma.Uniform(0, 1)])
+    assert mixed.names == ["theta1", "p", "theta3"]
 
 
 def test_pickles_and_equality() -> None:

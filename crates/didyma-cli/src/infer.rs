@@ -135,8 +135,7 @@ pub fn carry_on(
             tell(&format!("note: no report was written: {error}"));
         }
     }
-    let posterior = found.posterior.as_ref();
-    let overview = Overview::new(found.summary, posterior, found.counts, threads)?;
+    let overview = Overview::read(&RunDir::read(&dir)?, threads)?;
     Ok(Shown::new(&dir, Overview { without_rounds: true, ..overview }))
 }
 

@@ -6,7 +6,7 @@ use crate::{print, tell};
 use anyhow::{Context, bail};
 use didyma::judge::TaskJudge;
 use didyma::posterior::SampleStreams;
-use didyma::report::Overview;
+use didyma::report::{Overview, Summaries};
 use didyma::rng::{Purpose, Streams};
 use didyma::rounds::{Judge, Scores};
 use didyma::run::{Manifest, POSTERIOR_CSV, REPORT, RunDir, posterior, reports};
@@ -123,25 +123,9 @@ fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
 
 /// q is trained where simulations fell, which in later rounds is near x_o.
 fn warn_if_far(run: &RunDir, x: &[f64]) -> anyhow::Result<()> {
-    let rows = run.rows()?;
     let last = reports(run)?.len() as u32;
-    let newest = rows.iter().filter(|row| row.round == last).filter_map(|row| row.x.as_ref().ok());
-    let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); x.len()];
-    for row in newest {
-        for ((low, high), &value) in range.iter_mut().zip(row) {
-            (*low, *high) = (low.min(value.into()), high.max(value.into()));
-        }
-    }
-    let outside = x.iter().zip(&range).position(|(x, (low, high))| x < low || x > high);
-    if let Some(column) = outside {
-        tell(&format!(
-            "warning: summary {} of this observation is {}, outside of all simulations of the last round ({} to {}): the \
-             flow was hardly trained there; infer anew for this observation",
-            column + 1,
-            x[column],
-            range[column].0,
-            range[column].1
-        ));
+    if let Some(words) = Summaries::of_round(&run.rows()?, last).untrained(x) {
+        tell(&format!("warning: {words}"));
     }
     Ok(())
 }

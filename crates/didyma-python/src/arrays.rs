@@ -1,6 +1,7 @@
 //! Arrays in and out: anything that numpy can make an array of.
 
 use crate::errors::Kind;
+use didyma::prior::Prior;
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
@@ -65,6 +66,61 @@ pub fn single(
     why: &str,
 ) -> PyResult<Vec<f32>> {
     Ok(rows(name, value, columns, why)?.into_iter().map(|v| v as f32).collect())
+}
+
+/// Parameters in single precision; what rounding would put on an end of the prior stays inside.
+pub fn parameters(value: &Bound<'_, PyAny>, prior: &Prior) -> PyResult<Vec<f32>> {
+    let theta = rows("theta", value, prior.dim(), "a column for each parameter of the prior")?;
+    let rounded = |row: &[f64]| match prior.contains(row) {
+        true => prior.rounded_inside(row).collect::<Vec<f32>>(),
+        false => row.iter().map(|&t| t as f32).collect(),
+    };
+    Ok(theta.chunks_exact(prior.dim()).flat_map(rounded).collect())
+}
+
+/// An observation of so many numbers, or of any: finite ones.
+pub fn observation(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    expected: Option<usize>,
+) -> PyResult<Vec<f64>> {
+    let found = vector(name, value)?;
+    if let Some(expected) = expected.filter(|&expected| expected != found.len()) {
+        let length = found.len();
+        return Err(Kind::Shape.error(format!(
+            "{name} has {length} numbers, but {expected} are needed: one for each number of x_o"
+        )));
+    }
+    match found.iter().position(|x| !(*x as f32).is_finite()) {
+        Some(i) => Err(Kind::NotFinite.error(format!(
+            "{name} holds {} at place {i}: an observation needs finite numbers; leave out or replace what was not observed",
+            found[i]
+        ))),
+        None if found.is_empty() => {
+            Err(Kind::Shape.error(format!("{name} is empty: give the observed numbers")))
+        }
+        None => Ok(found),
+    }
+}
+
+/// A whole number, if there is one.
+pub fn whole<T: TryFrom<u64>>(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<T>> {
+    let Some(value) = value else { return Ok(None) };
+    let found = value.extract::<u64>().ok().and_then(|number| T::try_from(number).ok());
+    found.map(Some).ok_or_else(|| {
+        let text = value.repr().map_or("something else".to_owned(), |text| text.to_string());
+        Kind::Input.error(format!("{name} is {text}: give a whole number that is not negative"))
+    })
+}
+
+/// What an object is, for a sentence.
+pub fn type_name(value: &Bound<'_, PyAny>) -> String {
+    let class = value.get_type();
+    match (class.module(), class.qualname()) {
+        (Ok(module), Ok(name)) if module == "builtins" => name.to_string(),
+        (Ok(module), Ok(name)) => format!("{module}.{name}"),
+        _ => "another type".to_owned(),
+    }
 }
 
 /// As Python writes it.

@@ -1,5 +1,6 @@
 //! Settings of a run from keyword arguments.
 
+use crate::arrays::whole;
 use crate::errors::{Kind, python};
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Named;
@@ -13,9 +14,9 @@ use std::hash::{BuildHasher, RandomState};
 pub struct Choices<'a, 'py> {
     pub method: Option<&'a str>,
     pub profile: Option<&'a str>,
-    pub rounds: Option<u32>,
-    pub simulations: Option<usize>,
-    pub seed: Option<u64>,
+    pub rounds: Option<&'a Bound<'py, PyAny>>,
+    pub simulations: Option<&'a Bound<'py, PyAny>>,
+    pub seed: Option<&'a Bound<'py, PyAny>>,
     pub settings: Option<&'a Bound<'py, PyMapping>>,
 }
 
@@ -30,9 +31,9 @@ impl Choices<'_, '_> {
                 Config::new(profile.unwrap_or(Profile::Default), method.unwrap_or(Algorithm::Tsnpe))
             }
         };
-        config.rounds = self.rounds.unwrap_or(config.rounds);
-        config.simulations = self.simulations.unwrap_or(config.simulations);
-        config.seed = self.seed.unwrap_or(config.seed);
+        config.rounds = whole("rounds", self.rounds)?.unwrap_or(config.rounds);
+        config.simulations = whole("simulations", self.simulations)?.unwrap_or(config.simulations);
+        config.seed = whole("seed", self.seed)?.unwrap_or(config.seed);
         if let Some(settings) = self.settings {
             for pair in settings.items()?.iter() {
                 let (key, value): (String, Bound<'_, PyAny>) = pair.extract()?;
@@ -65,15 +66,15 @@ pub fn words(value: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// One of the names of a choice.
 pub fn named<T: Named + Copy>(argument: &str, name: &str) -> PyResult<T> {
-    T::named(name).ok_or_else(|| {
+    T::named(&name.to_lowercase()).ok_or_else(|| {
         let all: Vec<&str> = T::ALL.iter().map(|(name, _)| *name).collect();
         Kind::Input.error(format!("{argument} is {name:?}: give one of {}", all.join(", ")))
     })
 }
 
-/// A seed, or one that nobody has used before.
-pub fn seed_or_new(seed: Option<u64>) -> u64 {
-    seed.unwrap_or_else(|| RandomState::new().hash_one(0))
+/// A seed that was given, or one that nobody has used before.
+pub fn seed_or_new(seed: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+    Ok(whole("seed", seed)?.unwrap_or_else(|| RandomState::new().hash_one(0)))
 }
 
 /// Every setting with its value and meaning: those that `infer` would use.

@@ -80,8 +80,8 @@ pub fn python(error: Error) -> PyErr {
 }
 
 /// The library speaks of the command line; here the same is an argument or a function.
-fn in_python(text: &str) -> String {
-    const WORDS: [(&str, &str); 9] = [
+pub fn in_python(text: &str) -> String {
+    const WORDS: [(&str, &str); 10] = [
         (
             "(--profile default, or --set coordinates.space=unbounded)",
             "(profile=\"default\", or settings={\"coordinates.space\": \"unbounded\"})",
@@ -96,6 +96,10 @@ fn in_python(text: &str) -> String {
         ),
         ("`didyma settings` lists them all", "didyma.settings() lists them all"),
         ("(Scaling::of) ", ""),
+        (
+            "or `didyma report --predictive` for a problem of your own",
+            "or a report with its simulator: result.report(path, simulator=...)",
+        ),
         ("`didyma resume ", "`didyma.resume` or on the command line `didyma resume "),
     ];
     WORDS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))

@@ -1,5 +1,6 @@
 //! Simulations by a `concurrent.futures.Executor`: batches by measured time, and lost workers.
 
+use crate::arrays::type_name;
 use crate::errors::{Kind, impossible};
 use crate::function::{Answer, Function, Rows};
 use didyma::simulator::{Piece, SimulationFailed};
@@ -10,6 +11,8 @@ use std::sync::mpsc::Sender;
 
 /// Seconds that a batch should take: long beside what handing it over costs, short beside a round.
 const TARGET: f64 = 0.25;
+/// Seconds of the driver that may go into handing a batch over: with many workers, batches are so long that it keeps up.
+const HANDING_OVER: f64 = 0.005;
 /// Seconds to wait for an answer before signals and progress are looked at.
 const POLL: f64 = 0.1;
 /// Tasks under way for each worker: one runs, one waits.
@@ -38,9 +41,9 @@ impl Pool {
         let maker = given.is_callable() && !given.hasattr("submit")?;
         let executor = if maker { given.call0()? } else { given.clone() };
         if !executor.hasattr("submit")? {
-            let found = executor.get_type().qualname()?;
+            let found = type_name(&executor);
             return Err(Kind::Executor.error(format!(
-                "executor is a {found}, which has no submit: give a concurrent.futures.Executor, as \
+                "executor is of type {found}, which has no submit: give a concurrent.futures.Executor, as \
                  client.get_executor() of Dask, or a function that makes one"
             )));
         }
@@ -245,9 +248,10 @@ impl Work<'_> {
     fn size(&mut self) -> usize {
         let unit = self.function.unit();
         let (seconds, rows) = self.measured;
+        let target = TARGET.max(HANDING_OVER * self.workers as f64);
         let by_time = match rows {
             0 => unit,
-            _ => (TARGET * rows as f64 / seconds.max(1e-9)) as usize,
+            _ => (target * rows as f64 / seconds.max(1e-9)) as usize,
         };
         let share = self.waiting.len().div_ceil(AHEAD * self.workers);
         let size = by_time.min(4 * self.largest).min(share).max(1).next_multiple_of(unit);

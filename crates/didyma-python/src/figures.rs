@@ -1,6 +1,6 @@
 //! Results as text and pictures.
 
-use crate::errors::{Kind, python};
+use crate::errors::{Kind, in_python, python};
 use crate::result::Result;
 use crate::toys::dict;
 use crate::wait::wait;
@@ -87,7 +87,8 @@ pub fn drawn(py: Python<'_>, runs: &Comparison, kind: &str) -> PyResult<Figure> 
         );
     };
     let figure = py.detach(|| plot.draw(runs, Place::Alone)).ok_or_else(|| {
-        Kind::Input.error(format!("there is nothing to draw: {kind} needs {}", plot.needs()))
+        let needs = in_python(plot.needs());
+        Kind::Input.error(format!("there is nothing to draw: {kind} needs {needs}"))
     })?;
     Ok(Figure { title: figure.title, caption: figure.caption, svg: figure.svg })
 }

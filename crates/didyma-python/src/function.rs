@@ -1,6 +1,6 @@
 //! A simulator that is a Python function.
 
-use crate::arrays::{matrix, numbers};
+use crate::arrays::{matrix, numbers, type_name};
 use crate::errors::Kind;
 use crate::executor::Pool;
 use didyma::parallel;
@@ -58,9 +58,9 @@ impl Function {
     ) -> PyResult<Self> {
         let py = simulator.py();
         if !simulator.is_callable() {
-            let found = simulator.get_type().qualname()?;
+            let found = type_name(simulator);
             return Err(Kind::Input.error(format!(
-                "simulator is a {found}: give a function of theta, or a task of didyma.tasks"
+                "simulator is of type {found}: give a function of theta, or a task of didyma.tasks"
             )));
         }
         if batch == Some(0) {

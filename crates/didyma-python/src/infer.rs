@@ -1,5 +1,6 @@
 //! `infer` and `resume`: whole runs.
 
+use crate::arrays::whole;
 use crate::caller::Caller;
 use crate::choices::Choices;
 use crate::errors::{Kind, python};
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 pub struct Running<'a, 'py> {
     pub executor: Option<&'a Bound<'py, PyAny>>,
     pub vectorized: Option<bool>,
-    pub batch_size: Option<usize>,
+    pub batch_size: Option<&'a Bound<'py, PyAny>>,
     pub progress: bool,
 }
 
@@ -38,7 +39,7 @@ impl Running<'_, '_> {
         let function = match simulator {
             Some(simulator) => {
                 let mut pool = self.executor.map(Pool::new).transpose()?;
-                let (vectorized, batch) = (self.vectorized, self.batch_size);
+                let (vectorized, batch) = (self.vectorized, whole("batch_size", self.batch_size)?);
                 let function =
                     Function::probe(simulator, prior, x_dim, vectorized, batch, pool.as_mut())?;
                 Some((function, pool))
@@ -56,8 +57,8 @@ impl Running<'_, '_> {
 }
 
 /// Threads that were asked for, or all cores.
-pub fn threads(asked: Option<usize>) -> PyResult<usize> {
-    let threads = asked.unwrap_or_else(parallel::cores);
+pub fn threads(asked: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    let threads = whole("threads", asked)?.unwrap_or_else(parallel::cores);
     parallel::check_threads(threads).map_err(python)?;
     Ok(threads)
 }
@@ -75,7 +76,7 @@ pub fn threads(asked: Option<usize>) -> PyResult<usize> {
 /// settings: any other setting, as {"train.batch": 200}; see `didyma.settings()`.
 /// out: directory to keep the run in, safe at every moment: `didyma.resume` goes on. Without it, the result can be saved.
 /// executor: a `concurrent.futures.Executor` to simulate on, or a function that makes one.
-/// batch_size: rows of a call of a simulator of many rows (100).
+/// batch_size: rows of a call of a simulator of many rows (100). They share one `rng`, so that another size gives other noise.
 /// truth, name, summaries: true parameters, name of the problem, names of the numbers of x, for plots and reports.
 /// threads: of training (all cores). The result does not depend on it.
 /// progress: whether to show it.
@@ -91,20 +92,20 @@ pub fn infer(
     simulator: &Bound<'_, PyAny>,
     prior: Option<&Bound<'_, PyAny>>,
     x_o: Option<&Bound<'_, PyAny>>,
-    rounds: Option<u32>,
-    simulations: Option<usize>,
+    rounds: Option<&Bound<'_, PyAny>>,
+    simulations: Option<&Bound<'_, PyAny>>,
     method: Option<&str>,
     profile: Option<&str>,
-    seed: Option<u64>,
+    seed: Option<&Bound<'_, PyAny>>,
     settings: Option<&Bound<'_, PyMapping>>,
     out: Option<PathBuf>,
     executor: Option<&Bound<'_, PyAny>>,
     vectorized: Option<bool>,
-    batch_size: Option<usize>,
+    batch_size: Option<&Bound<'_, PyAny>>,
     truth: Option<&Bound<'_, PyAny>>,
     name: Option<String>,
     summaries: Option<Vec<String>>,
-    threads: Option<usize>,
+    threads: Option<&Bound<'_, PyAny>>,
     progress: bool,
 ) -> PyResult<Found> {
     let choices = Choices { method, profile, rounds, simulations, seed, settings };
@@ -137,9 +138,9 @@ pub fn resume(
     simulator: Option<&Bound<'_, PyAny>>,
     executor: Option<&Bound<'_, PyAny>>,
     vectorized: Option<bool>,
-    batch_size: Option<usize>,
+    batch_size: Option<&Bound<'_, PyAny>>,
     retry_failed: bool,
-    threads: Option<usize>,
+    threads: Option<&Bound<'_, PyAny>>,
     progress: bool,
 ) -> PyResult<Found> {
     let threads = self::threads(threads)?;
@@ -149,7 +150,7 @@ pub fn resume(
     let finished = run.rounds().map_err(python)?.len() as u32;
     if simulator.is_some() != of_function && finished < manifest.config.rounds {
         return Err(Kind::Input.error(match of_function {
-            true => "simulator is missing: the run is of a Python function, which only you have",
+            true => "simulator is missing: the run is of a Python function; give it as didyma.resume(directory, simulator)",
             false => "simulator was given, but the run knows its own: leave it out",
         }));
     }

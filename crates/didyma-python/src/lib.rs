@@ -32,7 +32,7 @@ fn _didyma(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::Result>()?;
     module.add_class::<figures::Summary>()?;
     module.add_class::<figures::Figure>()?;
-    module.add_class::<npe::NPE>()?;
+    module.add_class::<npe::Npe>()?;
     module.add_class::<tasks::Task>()?;
     module.add_class::<tasks::TaskSimulator>()?;
     module.add_function(wrap_pyfunction!(infer::infer, module)?)?;

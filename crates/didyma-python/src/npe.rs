@@ -1,13 +1,13 @@
 //! Inference step by step.
 
-use crate::arrays::{matrix, rows, single};
+use crate::arrays::{matrix, observation, parameters, rows, type_name, whole};
 use crate::choices::Choices;
 use crate::errors::{Kind, python};
 use crate::folder::Folder;
 use crate::infer::{Running, threads};
 use crate::posterior::Posterior;
 use crate::prior::{self, Prior};
-use crate::question::{observation, truth};
+use crate::question::truth;
 use crate::result::Result as Found;
 use crate::wait::wait;
 use didyma::problem::{Problem, Source};
@@ -33,15 +33,20 @@ use std::path::PathBuf;
 ///
 /// Theta must be what `propose` gave, in its order: draws of anything else would need another loss, and are refused. In
 /// the first round draws of the prior will do, and later ones too if `proposal=prior` says so.
-#[pyclass(module = "didyma")]
-pub struct NPE {
+#[pyclass(name = "NPE", module = "didyma")]
+pub struct Npe {
     steps: Steps,
     truth: Option<Vec<f64>>,
     name: String,
+    /// Rows simulated that were not proposed.
+    others: u64,
 }
 
+/// From where the random numbers of rows count that were not proposed: beyond all places in a round.
+const OTHERS: u64 = 1 << 40;
+
 #[pymethods]
-impl NPE {
+impl Npe {
     #[new]
     #[pyo3(signature = (
         prior, x_o, *, method=None, profile=None, seed=None, settings=None, truth=None, name="model"
@@ -52,17 +57,17 @@ impl NPE {
         x_o: &Bound<'_, PyAny>,
         method: Option<&str>,
         profile: Option<&str>,
-        seed: Option<u64>,
+        seed: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyMapping>>,
         truth: Option<&Bound<'_, PyAny>>,
         name: &str,
     ) -> PyResult<Self> {
         let choices = Choices { method, profile, seed, settings, ..Choices::default() };
         let config = choices.config(None)?;
-        let (prior, x_o) = (prior::of(prior)?, observation(x_o)?);
+        let (prior, x_o) = (prior::of(prior)?, observation("x_o", x_o, None)?);
         let truth = self::truth(truth, &prior)?;
         let (steps, name) = (Steps::new(prior, x_o, config).map_err(python)?, name.to_owned());
-        Ok(Self { steps, truth, name })
+        Ok(Self { steps, truth, name, others: 0 })
     }
 
     /// Rounds that are trained.
@@ -71,10 +76,15 @@ impl NPE {
         self.steps.rounds()
     }
 
-    /// Parameters to simulate in this round, as a float32 array of shape (n, D): of the prior in the first round, then
+    /// Parameters to simulate in this round (1000), as a float32 array of shape (n, D): of the prior in the first round, then
     /// where the method looks.
-    #[pyo3(signature = (n=1000))]
-    fn propose<'py>(&mut self, py: Python<'py>, n: usize) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    #[pyo3(signature = (n=None))]
+    fn propose<'py>(
+        &mut self,
+        py: Python<'py>,
+        n: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let n = whole("n", n)?.unwrap_or(self.steps.config().simulations);
         let mut steps = self.steps.clone();
         let (steps, theta) = wait(py, move || {
             let theta = steps.propose(n, parallel::cores())?.to_vec();
@@ -84,21 +94,26 @@ impl NPE {
         matrix(py, theta, self.steps.prior().dim())
     }
 
-    /// Simulates theta by a function, as `infer` does: x as a float64 array of shape (n, L), NaN where it failed.
+    /// Simulates theta by a function, as `infer` does: x as a float32 array of shape (n, L), NaN where it failed. Rows that
+    /// were proposed have the random numbers of their place in the round, others new ones each time.
     #[pyo3(signature = (simulator, theta, *, executor=None, vectorized=None, batch_size=None, progress=true))]
     #[allow(clippy::too_many_arguments)]
     fn simulate<'py>(
-        &self,
+        &mut self,
         py: Python<'py>,
         simulator: &Bound<'py, PyAny>,
         theta: &Bound<'py, PyAny>,
         executor: Option<&Bound<'py, PyAny>>,
         vectorized: Option<bool>,
-        batch_size: Option<usize>,
+        batch_size: Option<&Bound<'py, PyAny>>,
         progress: bool,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let dims = (self.steps.prior().dim(), self.steps.observation().len());
-        let theta = single("theta", theta, dims.0, "a column for each parameter of the prior")?;
+        let theta = parameters(theta, self.steps.prior())?;
+        let first = self.steps.number_of(&theta).unwrap_or_else(|| {
+            self.others += theta.len() as u64;
+            OTHERS + self.others
+        });
         let running = Running { executor, vectorized, batch_size, progress };
         let mut caller = running.caller(py, Some(simulator), self.steps.prior(), dims.1)?;
         let streams = Streams::new(self.steps.config().seed);
@@ -109,7 +124,7 @@ impl NPE {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             };
-            simulate(&simulator, theta, &streams, 0, 1, go_on)
+            simulate(&simulator, theta, &streams, first, 1, go_on)
         })?;
         matrix(py, found.x, dims.1)
     }
@@ -124,7 +139,7 @@ impl NPE {
         proposal: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<PyRefMut<'py, Self>> {
         let (dim, x_dim) = (slf.steps.prior().dim(), slf.steps.observation().len());
-        let theta = single("theta", theta, dim, "a column for each parameter of the prior")?;
+        let theta = parameters(theta, slf.steps.prior())?;
         let x = rows("x", x, x_dim, "a column for each number of x_o")?;
         let posterior = proposal.and_then(|p| p.cast::<Posterior>().ok());
         let own = proposal.and_then(|p| p.cast::<Prior>().ok());
@@ -132,9 +147,9 @@ impl NPE {
             (Some(posterior), ..) => Drawn::Posterior(&posterior.get().law),
             (_, Some(prior), _) => Drawn::Prior(&prior.get().0),
             (None, None, Some(other)) => {
-                let found = other.get_type().qualname()?;
+                let found = type_name(other);
                 return Err(Kind::Proposal.error(format!(
-                    "proposal is a {found}: give the prior or this inference's posterior, or leave it out with what propose gave"
+                    "proposal is of type {found}: give the prior or this inference's posterior, or leave it out with what propose gave"
                 )));
             }
             (None, None, None) => Drawn::Unsaid,
@@ -155,7 +170,7 @@ impl NPE {
     fn train(
         &mut self,
         py: Python<'_>,
-        threads: Option<usize>,
+        threads: Option<&Bound<'_, PyAny>>,
         progress: bool,
     ) -> PyResult<Posterior> {
         let threads = self::threads(threads)?;
@@ -180,13 +195,16 @@ impl NPE {
     /// The posterior of the last round. What `train` returned may be given, as sbi has it.
     #[pyo3(signature = (density_estimator=None))]
     fn build_posterior(&self, density_estimator: Option<Posterior>) -> PyResult<Posterior> {
-        if let Some(given) = density_estimator {
-            return Ok(given);
+        let Some(law) = self.steps.posterior() else {
+            let text = "there is no posterior yet: append simulations and train first";
+            return Err(Kind::Proposal.error(text));
+        };
+        match density_estimator.filter(|given| !given.law.is_same(law)) {
+            None => Ok(law.clone().into()),
+            Some(_) => Err(Kind::Proposal.error(
+                "density_estimator is not what the last train returned: give that, or leave it out",
+            )),
         }
-        let law = self.steps.posterior().cloned();
-        law.map(Posterior::from).ok_or_else(|| {
-            Kind::Proposal.error("there is no posterior yet: append simulations and train first")
-        })
     }
 
     /// All of it as the result of a run, with summary, plots and report.
@@ -212,7 +230,7 @@ impl NPE {
     }
 }
 
-impl NPE {
+impl Npe {
     fn saved(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let (steps, name, truth) = (self.steps.clone(), self.name.clone(), self.truth.clone());
         let prior = steps.prior().clone();

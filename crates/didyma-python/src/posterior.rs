@@ -1,6 +1,6 @@
 //! The posterior: samples and densities.
 
-use crate::arrays::{count, matrix, single, vector};
+use crate::arrays::{count, matrix, observation, parameters};
 use crate::choices::seed_or_new;
 use crate::errors::{Kind, python};
 use crate::prior::Prior;
@@ -34,7 +34,8 @@ impl From<Law> for Posterior {
 
 impl Posterior {
     fn x(&self, x: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<f64>> {
-        x.map_or_else(|| Ok(self.law.observation().to_vec()), |x| vector("x", x))
+        let own = self.law.observation();
+        x.map_or_else(|| Ok(own.to_vec()), |x| observation("x", x, Some(own.len())))
     }
 }
 
@@ -80,23 +81,23 @@ impl Posterior {
     }
 
     /// Draws, as a float32 array of shape (n, dim), all inside the prior's support. Without a seed, others each time.
-    #[pyo3(signature = (sample_shape, *, x=None, seed=None))]
+    #[pyo3(signature = (sample_shape, x=None, *, seed=None))]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         sample_shape: &Bound<'py, PyAny>,
         x: Option<&Bound<'py, PyAny>>,
-        seed: Option<u64>,
+        seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (count, x, law) = (count(sample_shape)?, self.x(x)?, Arc::clone(&self.law));
         // The numbers of `didyma sample --seed`.
-        let from = SampleStreams::new(Streams::new(seed_or_new(seed)), Purpose::Posterior, 1);
+        let from = SampleStreams::new(Streams::new(seed_or_new(seed)?), Purpose::Posterior, 1);
         let found = wait(py, move || law.sample_at(&x, count, from, parallel::cores()))?;
         matrix(py, found.theta, self.law.dim())
     }
 
     /// Log-density of each row of theta, as a float64 array of shape (n,); -inf outside the prior's support.
-    #[pyo3(signature = (theta, *, x=None))]
+    #[pyo3(signature = (theta, x=None))]
     fn log_prob<'py>(
         &self,
         py: Python<'py>,
@@ -104,7 +105,7 @@ impl Posterior {
         x: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let dim = self.law.dim();
-        let theta = single("theta", theta, dim, "a column for each parameter of the prior")?;
+        let theta = parameters(theta, self.law.prior())?;
         let (x, law) = (self.x(x)?, Arc::clone(&self.law));
         let found = wait(py, move || {
             law.log_density_at(&x, Rows::new("theta", &theta, dim)?, parallel::cores())

@@ -1,6 +1,6 @@
 //! Priors.
 
-use crate::arrays::{count, matrix, rows, vector};
+use crate::arrays::{count, matrix, rows, type_name, vector};
 use crate::choices::seed_or_new;
 use crate::errors::{Kind, python};
 use crate::wait::wait;
@@ -74,10 +74,10 @@ impl Prior {
         &self,
         py: Python<'py>,
         sample_shape: &Bound<'py, PyAny>,
-        seed: Option<u64>,
+        seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (count, law) = (count(sample_shape)?, self.0.clone());
-        let streams = Streams::new(seed_or_new(seed)).simulations(Purpose::Parameters, 0);
+        let streams = Streams::new(seed_or_new(seed)?).simulations(Purpose::Parameters, 0);
         let dim = law.dim();
         let theta = wait(py, move || Ok(law.sample_rows(count, &streams, parallel::cores())))?;
         matrix(py, theta, dim)
@@ -118,6 +118,15 @@ impl Prior {
     }
 }
 
+/// What a parameter is called that nobody named.
+fn default_name(place: usize) -> String {
+    format!("theta{}", place + 1)
+}
+
+fn is_default(name: &str) -> bool {
+    name.strip_prefix("theta").is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
 type Init<T> = PyClassInitializer<T>;
 
 fn made<T: pyo3::PyClass>(
@@ -137,7 +146,7 @@ where
             )));
         }
         Some(names) => names,
-        None => (1..=marginals.len()).map(|i| format!("theta{i}")).collect(),
+        None => (0..marginals.len()).map(default_name).collect(),
     };
     let law = Law::new(names.into_iter().zip(marginals)).map_err(python)?;
     Ok((class, Prior(law)).into())
@@ -233,13 +242,14 @@ impl Independent {
     fn new(priors: Vec<Bound<'_, Prior>>) -> PyResult<Init<Self>> {
         let all: Vec<_> =
             priors.iter().flat_map(|prior| prior.get().0.parameters().to_vec()).collect();
+        let mut names: Vec<String> = all.iter().map(|parameter| parameter.name.clone()).collect();
+        let twice = |name: &String| all.iter().filter(|other| other.name == *name).count() > 1;
         // Names that were given by default would meet each other.
-        let own = |prior: &Bound<'_, Prior>| {
-            let mut numbered = prior.get().0.names().enumerate();
-            numbered.all(|(i, name)| name == format!("theta{}", i + 1))
-        };
-        let renamed = priors.len() > 1 && priors.iter().all(own);
-        let names = (!renamed).then(|| all.iter().map(|p| p.name.clone()).collect());
+        if names.iter().any(|name| is_default(name) && twice(name)) {
+            let numbered = names.iter_mut().enumerate().filter(|(_, name)| is_default(name));
+            numbered.for_each(|(i, name)| *name = default_name(i));
+        }
+        let names = Some(names);
         made(Self, names, all.iter().map(|parameter| parameter.marginal).collect())
     }
 }
@@ -249,9 +259,9 @@ pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Law> {
     match value.cast::<Prior>() {
         Ok(prior) => Ok(prior.get().0.clone()),
         Err(_) => {
-            let found = value.get_type().qualname()?;
+            let found = type_name(value);
             Err(Kind::Input.error(format!(
-                "prior is a {found}: give didyma.Uniform, Normal, LogNormal or Independent"
+                "prior is of type {found}: give didyma.Uniform, Normal, LogNormal or Independent"
             )))
         }
     }

@@ -1,6 +1,6 @@
 //! What is asked of a run: a user's function or a task, a prior, an observation.
 
-use crate::arrays::vector;
+use crate::arrays::{observation, vector};
 use crate::choices::Choices;
 use crate::errors::{Kind, python};
 use crate::prior;
@@ -40,7 +40,8 @@ impl<'py> Stated<'_, 'py> {
         let config = choices.config(task.file.as_ref().map(|file| &file.1))?;
         let known = &task.known;
         let prior = self.prior.map_or_else(|| Ok(known.prior.clone()), prior::of)?;
-        let x_o = self.x_o.map(|x| vector("x_o", x)).transpose()?;
+        let own = Some(known.observation.len());
+        let x_o = self.x_o.map(|x| observation("x_o", x, own)).transpose()?;
         let observation = x_o.unwrap_or_else(|| known.observation.clone());
         let whole = prior == known.prior && observation == known.observation;
         let plain = self.truth.is_none() && self.name.is_none() && self.summaries.is_none();
@@ -67,7 +68,7 @@ impl<'py> Stated<'_, 'py> {
         };
         let prior = self.prior.ok_or_else(|| missing("prior", "one, as didyma.Uniform"))?;
         let x_o = self.x_o.ok_or_else(|| missing("x_o", "an observation, a vector of numbers"))?;
-        let (prior, observation) = (prior::of(prior)?, observation(x_o)?);
+        let (prior, observation) = (prior::of(prior)?, observation("x_o", x_o, None)?);
         let name = match &self.name {
             Some(name) => name.clone(),
             None => {
@@ -101,21 +102,6 @@ impl<'py> Stated<'_, 'py> {
         let labels = prior.names().map(str::to_owned).collect();
         let about = String::new();
         Ok(Problem { name, about, prior, labels, summaries, observation, truth, source })
-    }
-}
-
-/// x_o: a vector of finite numbers.
-pub fn observation(x_o: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    let observation = vector("x_o", x_o)?;
-    match observation.iter().position(|x| !(*x as f32).is_finite()) {
-        Some(i) => Err(Kind::NotFinite.error(format!(
-            "x_o holds {} at place {i}: an observation needs finite numbers; leave out or replace what was not observed",
-            observation[i]
-        ))),
-        None if observation.is_empty() => {
-            Err(Kind::Shape.error("x_o is empty: give the observed numbers"))
-        }
-        None => Ok(observation),
     }
 }
 

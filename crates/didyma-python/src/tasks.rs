@@ -108,10 +108,10 @@ impl Task {
         &self,
         py: Python<'py>,
         sample_shape: &Bound<'py, PyAny>,
-        seed: Option<u64>,
+        seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (count, known) = (count(sample_shape)?, Arc::clone(&self.known));
-        let streams = Streams::new(seed_or_new(seed));
+        let streams = Streams::new(seed_or_new(seed)?);
         let theta = wait(py, move || known.reference(count, &streams, parallel::cores()))?;
         matrix(py, theta, self.known.prior.dim())
     }
@@ -162,12 +162,12 @@ impl TaskSimulator {
         &self,
         py: Python<'py>,
         theta: &Bound<'py, PyAny>,
-        seed: Option<u64>,
+        seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let known = Arc::clone(&self.task.known);
         let (dim, x_dim) = (known.prior.dim(), known.simulator.x_dim());
         let theta = single("theta", theta, dim, "a column for each parameter of the task")?;
-        let streams = Streams::new(seed_or_new(seed)).simulations(Purpose::Simulation, 0);
+        let streams = Streams::new(seed_or_new(seed)?).simulations(Purpose::Simulation, 0);
         let found = wait(py, move || {
             let theta = Rows::new("theta", &theta, dim)?;
             let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());

@@ -279,7 +279,9 @@ pub enum Error {
         problem: String,
     },
     /// Parameters that the prior excludes.
-    #[error("{name} is {value}, outside of its prior ({prior}): give parameters inside of it")]
+    #[error(
+        "{name} is {value}, outside of its prior ({prior}): give parameters inside of it, not on an end"
+    )]
     OutsidePrior {
         /// The parameter.
         name: String,

@@ -99,6 +99,12 @@ impl Posterior {
         &self.prior
     }
 
+    /// Whether it is the same law: of the same prior and observation, with the same parameters.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same = self.prior == other.prior && self.observation == other.observation;
+        same && self.params == other.params && self.coordinates == other.coordinates
+    }
+
     /// Number of parameters.
     pub fn dim(&self) -> usize {
         self.prior.dim()

@@ -23,6 +23,7 @@ mod predictive;
 mod rounds;
 mod scale;
 mod style;
+mod summaries;
 mod time;
 mod training;
 mod words;
@@ -38,6 +39,7 @@ pub use narrator::{Line, Narrator, round_line};
 pub use overview::Overview;
 pub use page::{page, write_page};
 pub use png::png;
+pub use summaries::Summaries;
 pub use words::{
     ParameterLine, QUANTILES, advice, command, cut_by_prior, least_predictive, moments,
     parameter_lines,

@@ -2,9 +2,10 @@
 
 use super::canvas::escaped;
 use super::scale::number_to;
+use super::summaries::Summaries;
 use super::{ParameterLine, columns, cut_by_prior, parameter_lines, round_line};
 use crate::error::Result;
-use crate::posterior::{Posterior, SampleStreams};
+use crate::posterior::SampleStreams;
 use crate::rng::{Purpose, Streams};
 use crate::run::{RunDir, Summary, posterior};
 use serde::Serialize;
@@ -33,20 +34,12 @@ pub struct Overview {
 impl Overview {
     /// A run from the disk.
     pub fn read(run: &RunDir, threads: usize) -> Result<Self> {
-        let summary = Summary::read(run)?;
-        let posterior = if summary.rounds.is_empty() { None } else { Some(posterior(run)?) };
-        Self::new(summary, posterior.as_ref(), run.counts()?, threads)
-    }
-
-    /// A run with its posterior, if there is one, and the simulations that are stored and failed.
-    pub fn new(
-        mut summary: Summary,
-        posterior: Option<&Posterior>,
-        (simulations, failed): (usize, usize),
-        threads: usize,
-    ) -> Result<Self> {
-        let mut parameters = Vec::new();
-        if let Some(posterior) = posterior {
+        let mut summary = Summary::read(run)?;
+        let ((simulations, failed), mut parameters) = (run.counts()?, Vec::new());
+        if let Some(last) = summary.rounds.last().map(|round| round.round) {
+            let posterior = posterior(run)?;
+            let observed = Summaries::of_round(&run.rows()?, last).far(posterior.observation());
+            summary.warnings.extend(observed);
             let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
             let theta = posterior.sample(SAMPLES, from, threads)?.theta;
             let samples = columns(&theta, posterior.dim());

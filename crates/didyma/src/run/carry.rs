@@ -1,26 +1,12 @@
 //! A run from where it stands to its end, saved as it goes.
 
-use super::{Manifest, Recorder, RunDir, Summary, posterior};
+use super::{Manifest, Recorder, RunDir, posterior};
 use crate::error::Result;
 use crate::judge::TaskJudge;
 use crate::observe::Observer;
-use crate::posterior::Posterior;
 use crate::rng::Streams;
-use crate::rounds::{Model, Progress, infer};
+use crate::rounds::{Inference, Model, Progress, infer};
 use crate::tasks::Task;
-
-/// What a run has come to.
-#[derive(Debug)]
-pub struct Carried {
-    /// Its results.
-    pub summary: Summary,
-    /// The posterior of the last finished round, if there is one.
-    pub posterior: Option<Posterior>,
-    /// Simulations that are stored, and those of them that failed.
-    pub counts: (usize, usize),
-    /// Whether all rounds are done.
-    pub finished: bool,
-}
 
 /// Works on a run until it is finished or `observer` breaks, and saves everything.
 pub fn carry_on(
@@ -29,7 +15,7 @@ pub fn carry_on(
     progress: Progress,
     threads: usize,
     observer: &mut dyn Observer,
-) -> Result<Carried> {
+) -> Result<Inference> {
     let config = Manifest::of(&run)?.config;
     let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
     let model = Model { judge: Some(&judge), ..task.into() };
@@ -39,7 +25,6 @@ pub fn carry_on(
     if found.posterior.is_none() && !found.reports.is_empty() {
         found.posterior = Some(posterior(recorder.run())?);
     }
-    let summary = recorder.export(found.posterior.as_ref(), threads)?;
-    let counts = recorder.run().counts()?;
-    Ok(Carried { summary, posterior: found.posterior, counts, finished: found.finished })
+    recorder.export(found.posterior.as_ref(), threads)?;
+    Ok(found)
 }

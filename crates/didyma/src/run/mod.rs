@@ -28,7 +28,7 @@ mod shard;
 mod summary;
 
 pub use archive::{Array, npz};
-pub use carry::{Carried, carry_on};
+pub use carry::carry_on;
 pub use merge::Merged;
 pub use problem::RunProblem;
 pub use progress::{posterior, progress, reports};

@@ -126,6 +126,16 @@ impl Steps {
         self.finished.iter().map(|(report, _)| report)
     }
 
+    /// The place in the round of parameters that were proposed, if they are a run of those.
+    pub fn number_of(&self, theta: &[f32]) -> Option<u64> {
+        let dim = self.prior.dim();
+        let mut rows = self.proposed.chunks_exact(dim).enumerate();
+        let first = theta.get(..dim)?;
+        let from =
+            rows.find(|(i, row)| *row == first && self.proposed[i * dim..].starts_with(theta));
+        from.map(|(number, _)| number as u64)
+    }
+
     fn round(&self) -> u32 {
         self.finished.len() as u32 + 1
     }
@@ -194,9 +204,14 @@ impl Steps {
             return Ok(());
         }
         match drawn {
-            Drawn::Unsaid if round > 1 || !self.proposed.is_empty() => refused(
-                "takes the parameters that were proposed for it, and these are others: draw them with propose, and append \
-                 them in their order"
+            Drawn::Unsaid if !self.proposed.is_empty() => refused(
+                "takes the parameters that were proposed for it, and these are others: append those, in their order, failed ones \
+                 too (with NaN)"
+                    .to_owned(),
+            ),
+            Drawn::Unsaid if round > 1 => refused(
+                "was given parameters that nobody proposed, and its loss needs to know where they were drawn: draw them with \
+                 propose, or say their proposal"
                     .to_owned(),
             ),
             Drawn::Prior(prior) if *prior != self.prior => {
@@ -209,7 +224,7 @@ impl Steps {
                 )),
             },
             Drawn::Posterior(posterior) if self.config.proposal == Proposal::Posterior => {
-                let own = self.posterior().is_some_and(|own| own.params == posterior.params);
+                let own = self.posterior().is_some_and(|own| own.is_same(posterior));
                 let streams = Streams::new(self.config.seed);
                 let from = SampleStreams::new(streams, Purpose::Diagnostic, u32::MAX);
                 let known = posterior.sample(draws::COMPARED, from, 1)?.theta;

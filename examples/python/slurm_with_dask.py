@@ -1,0 +1,78 @@
+"""Simulations by jobs of Slurm that dask submits, and a run that survives its driver. The model is that of with_dask.py.
+
+The driver trains: start it in a job of its own, or where that is allowed. Everything is kept in RUN at every moment. After a
+kill, a time limit or Ctrl-C the same command goes on, and ends with the numbers of a run that nothing has stopped.
+
+    pip install dask-jobqueue
+    python slurm_with_dask.py out/slurm --jobs 2 50     # on a cluster: at least 2 jobs, at most 50
+    python slurm_with_dask.py out/slurm --local         # the same with processes of this machine for jobs, to try it
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import cloudpickle
+import didyma
+import numpy as np
+import with_dask
+from dask.distributed import Client
+from dask_jobqueue import SLURMCluster
+from dask_jobqueue.core import JobQueueCluster
+from dask_jobqueue.local import LocalCluster
+
+# Workers have didyma and numpy, but not this folder: functions of with_dask are sent with their code.
+cloudpickle.register_pickle_by_value(with_dask)
+
+# What a job is: so many processes of one thread each.
+PROCESSES = 4
+
+
+def start(local: bool) -> JobQueueCluster:
+    if local:
+        return LocalCluster(cores=1, processes=1, memory="1GB")
+    return SLURMCluster(
+        cores=PROCESSES,
+        processes=PROCESSES,
+        memory="8GB",
+        walltime="01:00:00",
+        # queue="the partition", account="the account",
+        # Workers end before Slurm ends them, and not all at once: what they were doing is done by others.
+        worker_extra_args=["--lifetime", "55m", "--lifetime-stagger", "4m"],
+        job_extra_directives=["--job-name=didyma"],
+        log_directory="slurm-logs",
+        python=sys.executable,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("run", type=Path, nargs="?", default=Path("out/slurm"))
+    parser.add_argument("--local", action="store_true")
+    parser.add_argument("--jobs", type=int, nargs=2, default=[2, 10], metavar=("LEAST", "MOST"))
+    args = parser.parse_args()
+    if not (args.run / "posterior.csv").exists():  # which a run writes when it ends
+        with start(args.local) as cluster, Client(cluster) as client:
+            # Between two rounds the driver trains, and jobs that have nothing to do are given back.
+            cluster.adapt(minimum_jobs=args.jobs[0], maximum_jobs=args.jobs[1])
+            print(cluster.job_script())
+            client.wait_for_workers(1)
+            carry_on(args.run, client)
+    print(didyma.Result.load(args.run).summary())
+
+
+def carry_on(run: Path, client: Client) -> None:
+    executor = client.get_executor()
+    if (run / "run.db").exists():
+        didyma.resume(run, with_dask.messages, executor=executor)
+    else:
+        prior = didyma.LogNormal(mean=np.log([1, 1, 20]), sd=[0.7, 0.7, 0.5], names=["on", "off", "make"])
+        truth = np.array([0.8, 1.2, 20.0])
+        x_o = with_dask.messages(truth, np.random.default_rng(3))
+        didyma.infer(
+            with_dask.messages, prior, x_o, rounds=2, simulations=300, seed=1, truth=truth, out=run, executor=executor
+        )
+
+
+if __name__ == "__main__":
+    main()
