@@ -1,7 +1,7 @@
-"""Simulations by jobs of Slurm that dask submits, and a run that survives its driver. The model is that of with_dask.py.
+"""Simulations by jobs of Slurm that dask submits, and a run that survives its driver. The model is that of with_dask.
 
-The driver trains: start it in a job of its own, or where that is allowed. Everything is kept in RUN at every moment. After a
-kill, a time limit or Ctrl-C the same command goes on, and ends with the numbers of a run that nothing has stopped.
+The driver trains: start it in a job of its own, or where that is allowed. Everything is kept in the folder as it comes.
+After a kill, a time limit or Ctrl-C the same command goes on, and ends with the numbers of a run that nothing stopped.
 
     pip install dask-jobqueue
     python slurm_with_dask.py out/slurm --jobs 2 50     # on a cluster: at least 2 jobs, at most 50
@@ -12,17 +12,14 @@ import argparse
 import sys
 from pathlib import Path
 
-import cloudpickle
 import didyma
 import numpy as np
-import with_dask
 from dask.distributed import Client
 from dask_jobqueue import SLURMCluster
 from dask_jobqueue.core import JobQueueCluster
 from dask_jobqueue.local import LocalCluster
 
-# Workers have didyma and numpy, but not this folder: functions of with_dask are sent with their code.
-cloudpickle.register_pickle_by_value(with_dask)
+import with_dask
 
 # What a job is: so many processes of one thread each.
 PROCESSES = 4
@@ -55,7 +52,8 @@ def main() -> None:
         with start(args.local) as cluster, Client(cluster) as client:
             # Between two rounds the driver trains, and jobs that have nothing to do are given back.
             cluster.adapt(minimum_jobs=args.jobs[0], maximum_jobs=args.jobs[1])
-            print(cluster.job_script())
+            # Jobs cannot import from this folder. A simulator that is part of the script itself needs no upload.
+            client.upload_file(with_dask.__file__)
             client.wait_for_workers(1)
             carry_on(args.run, client)
     print(didyma.Result.load(args.run).summary())

@@ -60,14 +60,15 @@ def executor(kind: str, stack: ExitStack) -> Executor | None:
 
 def main(kind: str) -> None:
     prior = didyma.LogNormal(mean=np.log([1, 1, 20]), sd=[0.7, 0.7, 0.5], names=["on", "off", "make"])
-    truth, runs = np.array([0.8, 1.2, 20.0]), []
-    x_o = messages(truth, np.random.default_rng(3))
+    truth, runs = [0.8, 1.2, 20.0], []
+    x_o = messages(np.array(truth), np.random.default_rng(3))
     for name in [kind, "serial"]:
         with ExitStack() as stack:
-            on = executor(name, stack)
-            runs.append(didyma.infer(messages, prior, x_o, rounds=2, simulations=300, truth=truth, seed=1, executor=on))
-        seconds = sum(each["seconds_simulate"] for each in runs[-1].summary().to_dict()["rounds"])
+            pool = executor(name, stack)
+            run = didyma.infer(messages, prior, x_o, rounds=2, simulations=300, seed=1, truth=truth, executor=pool)
+        seconds = sum(each["seconds_simulate"] for each in run.summary().to_dict()["rounds"])
         print(f"{name}: {seconds:.1f} s of simulating")
+        runs.append(run)
     print(runs[0].summary())
     # Every simulation has random numbers of its own, so that it does not matter where it is made, nor when.
     same = all(np.array_equal(a, b) for a, b in zip(runs[0].simulations(), runs[1].simulations()))

@@ -120,8 +120,8 @@ def workers(executor: Any) -> int | None:
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "nthreads"):
         return int(sum(client.nthreads().values()))
-    found = getattr(executor, "_max_workers", None)
-    return found if isinstance(found, int) else None
+    found = (getattr(executor, name, None) for name in ("_max_workers", "num_workers"))
+    return next((number for number in found if isinstance(number, int)), None)
 
 
 def submit(executor: Any, done: queue.SimpleQueue[Any], token: int, arguments: tuple[Any, ...]) -> Any:

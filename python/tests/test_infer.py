@@ -131,12 +131,6 @@ def test_arviz(result: didyma.Result) -> None:
     np.testing.assert_array_equal(data.observed_data["x_o"].values, X_O)
 
 
-def test_progress_is_told_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
-    didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "progress": True})
-    told = capfd.readouterr()
-    assert told.out == "" and told.err.count("\n") == 2 and "round  2/2: 120 simulations" in told.err
-
-
 def test_levels_of_a_run() -> None:
     found = didyma.infer(
         didyma.tasks.two_moons(), method="tgrr", **{**QUICK, "settings": {"train.steps": 40}, "simulations": 300}

@@ -9,7 +9,7 @@ use didyma::observe::{Event, Observer};
 use didyma::report::{Line, Narrator};
 use didyma::rng::SimulationStream;
 use didyma::simulator::{Crew, Piece, SimulationFailed, Simulator, Work};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -158,7 +158,8 @@ impl Caller {
         let mut answering = Answering { caller: self, receiver, stop, error: None, done: None };
         let found = answering.until_done(py);
         let error = answering.error.take();
-        self.progress.call_method0(py, "finish")?;
+        // What it shows last is no reason to lose a run.
+        let _ = self.progress.call_method0(py, "finish");
         let error = error.map(|error| match error.is_instance_of::<PyKeyboardInterrupt>(py) {
             true => PyKeyboardInterrupt::new_err(stopped.to_owned()),
             false => error,
@@ -210,7 +211,10 @@ impl<T: Send + 'static> Answering<'_, T> {
     fn take(&mut self, py: Python<'_>, message: Message<T>) {
         match message {
             Message::Line(line) => {
-                if let Err(error) = self.show(py, line) {
+                // Whether anybody reads it is no reason to stop; a Ctrl-C meanwhile is.
+                if let Err(error) = self.show(py, line)
+                    && !error.is_instance_of::<PyException>(py)
+                {
                     self.give_up(error);
                 }
             }

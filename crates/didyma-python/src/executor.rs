@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 /// Seconds that a batch should take: long beside what handing it over costs, short beside a round.
 const TARGET: f64 = 0.25;
@@ -19,6 +20,8 @@ const POLL: f64 = 0.1;
 const AHEAD: usize = 2;
 /// Workers of an executor that does not tell how many it has.
 const UNKNOWN: usize = 32;
+/// How often an executor is asked how many workers it has: clusters grow and shrink.
+const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 /// Times that a row may take its worker with it, alone.
 const LOSSES: usize = 2;
 
@@ -92,7 +95,7 @@ impl Pool {
             function,
             rows,
             done,
-            workers,
+            workers: (workers, Instant::now()),
             waiting,
             suspects,
             under_way: HashMap::new(),
@@ -183,7 +186,8 @@ struct Work<'a> {
     function: &'a Function,
     rows: &'a Rows,
     done: &'a Sender<Piece>,
-    workers: usize,
+    /// How many there were, and when.
+    workers: (usize, Instant),
     /// Those that were not given out yet.
     waiting: Range<usize>,
     /// Those that may have taken a worker with them: tried one after another, nothing beside them.
@@ -202,6 +206,9 @@ impl Work<'_> {
         loop {
             if between(py)?.is_break() {
                 return Ok(());
+            }
+            if self.workers.1.elapsed() >= BETWEEN_COUNTS {
+                self.workers = (self.pool.workers(py)?, Instant::now());
             }
             self.give_out(py)?;
             if self.under_way.is_empty() {
@@ -232,7 +239,7 @@ impl Work<'_> {
             return self.submit(py, part);
         }
         while self.suspects.is_empty()
-            && self.under_way.len() < AHEAD * self.workers
+            && self.under_way.len() < AHEAD * self.workers.0
             && !self.waiting.is_empty()
         {
             let size = self.size();
@@ -248,12 +255,12 @@ impl Work<'_> {
     fn size(&mut self) -> usize {
         let unit = self.function.unit();
         let (seconds, rows) = self.measured;
-        let target = TARGET.max(HANDING_OVER * self.workers as f64);
+        let target = TARGET.max(HANDING_OVER * self.workers.0 as f64);
         let by_time = match rows {
             0 => unit,
             _ => (target * rows as f64 / seconds.max(1e-9)) as usize,
         };
-        let share = self.waiting.len().div_ceil(AHEAD * self.workers);
+        let share = self.waiting.len().div_ceil(AHEAD * self.workers.0);
         let size = by_time.min(4 * self.largest).min(share).max(1).next_multiple_of(unit);
         self.largest = self.largest.max(size);
         size
