@@ -2,7 +2,7 @@
 
 C2ST is the accuracy of a classifier that tells samples from exact ones: 0.5 if it cannot, 1 if it always can.
 
-    python comparing_methods.py [FOLDER]                # a minute or two; writes runs and report.html, into out/compared
+    python comparing_methods.py [FOLDER]                # a minute or two; writes into out/compared
     python comparing_methods.py --task lotka-volterra --rounds 10 --simulations 1000 --methods tsnpe tgrr snse
 """
 

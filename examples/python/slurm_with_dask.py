@@ -37,7 +37,7 @@ def start(local: bool) -> JobQueueCluster:
         # Workers end before Slurm ends them, and not all at once: what they were doing is done by others.
         worker_extra_args=["--lifetime", "55m", "--lifetime-stagger", "4m"],
         job_extra_directives=["--job-name=didyma"],
-        log_directory="slurm-logs",
+        log_directory="out/slurm-logs",
         python=sys.executable,
     )
 
@@ -46,12 +46,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("run", type=Path, nargs="?", default=Path("out/slurm"))
     parser.add_argument("--local", action="store_true")
-    parser.add_argument("--jobs", type=int, nargs=2, default=[2, 10], metavar=("LEAST", "MOST"))
+    parser.add_argument("--jobs", type=int, nargs=2, default=[1, 4], metavar=("LEAST", "MOST"))
     args = parser.parse_args()
     if not (args.run / "posterior.csv").exists():  # which a run writes when it ends
         with start(args.local) as cluster, Client(cluster) as client:
-            # Between two rounds the driver trains, and jobs that have nothing to do are given back.
-            cluster.adapt(minimum_jobs=args.jobs[0], maximum_jobs=args.jobs[1])
+            # Each worker that is there is given work for half a second in advance. With a target below that, dask asks
+            # for more workers as long as there is work, and gives them back while the driver trains.
+            least, most = args.jobs
+            cluster.adapt(minimum_jobs=least, maximum_jobs=most, target_duration="200ms")
             # Jobs cannot import from this folder. A simulator that is part of the script itself needs no upload.
             client.upload_file(with_dask.__file__)
             client.wait_for_workers(1)

@@ -55,9 +55,9 @@ def main() -> None:
         print(f"round {inference.rounds}: {silent} of {len(x)} silent; current {mean[0]:.2f}, noise {mean[1]:.2f}")
 
     # Parameters from elsewhere would need another loss, and would give a wrong posterior without a word: refused.
-    theta = rng.uniform([1, 0.2], [1.5, 0.6], size=(500, 2))
+    others = rng.uniform([1, 0.2], [1.5, 0.6], size=(500, 2))
     try:
-        inference.append_simulations(theta, neuron(theta, rng))
+        inference.append_simulations(others, neuron(others, rng))
     except didyma.ProposalError as error:
         print("refused:", error)
     # Draws of the prior are welcome if one says so, as simulations that were there before.

@@ -12,6 +12,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import ExitStack
 
 import didyma
+import didyma.ray
 import numpy as np
 
 
@@ -36,7 +37,7 @@ def messages(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def executor(kind: str, stack: ExitStack) -> Executor | None:
-    """An executor, which the stack closes in the end. Packages are imported here, so that one of them suffices."""
+    """An executor, which the stack closes in the end. Dask and loky are imported where they are needed."""
     if kind == "dask":
         from dask.distributed import Client, LocalCluster
 
@@ -52,9 +53,7 @@ def executor(kind: str, stack: ExitStack) -> Executor | None:
 
         return get_reusable_executor(max_workers=2)
     if kind == "ray":
-        from didyma.ray import RayExecutor
-
-        return RayExecutor()
+        return didyma.ray.RayExecutor()
     return None
 
 
@@ -71,8 +70,7 @@ def main(kind: str) -> None:
         runs.append(run)
     print(runs[0].summary())
     # Every simulation has random numbers of its own, so that it does not matter where it is made, nor when.
-    same = all(np.array_equal(a, b) for a, b in zip(runs[0].simulations(), runs[1].simulations()))
-    print(f"rows by {kind} and without an executor:", "identical" if same else "DIFFERENT")
+    print("identical rows:", all(map(np.array_equal, runs[0].simulations(), runs[1].simulations())))
 
 
 if __name__ == "__main__":

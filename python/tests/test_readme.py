@@ -13,6 +13,17 @@ import pytest
 README = Path(__file__).parents[2] / "README.md"
 
 
+def words(text: str) -> list[str]:
+    """All but numbers, and why training stopped."""
+    return re.sub(r"-?\d+(\.\d+)?|\((patience|budget)\)", "", text).split()
+
+
+def moments(text: str, name: str) -> tuple[float, float]:
+    found = re.search(rf"^{name} +(\S+) +(\S+)", text, re.MULTILINE)
+    assert found
+    return float(found[1]), float(found[2])
+
+
 def test_the_example_runs_in_a_fresh_environment(tmp_path: Path) -> None:
     wheel = os.environ.get("DIDYMA_WHEEL")
     if wheel is None:
@@ -28,9 +39,12 @@ def test_the_example_runs_in_a_fresh_environment(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(example)
     ran = subprocess.run([python, "example.py"], cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    # What it shows is what it prints, but for times.
-    timeless = re.compile(r", \d+(\.\d+)? s\b")
-    assert timeless.sub("", ran.stdout).split() == timeless.sub("", shown).split(), ran.stdout
+    # What it shows is what it prints, but for times, and for the last digits of arithmetic on another kind of CPU, which
+    # training makes larger: as much as two seeds differ by, a third of a posterior's deviation.
+    assert words(ran.stdout) == words(shown), ran.stdout
+    for name in ("amplitude", "rate"):
+        (mean, _), (expected, sd) = moments(ran.stdout, name), moments(shown, name)
+        assert abs(mean - expected) < sd / 3, ran.stdout
     assert (tmp_path / "pairs.svg").is_file() and (tmp_path / "report.html").is_file()
     help = subprocess.run([tmp_path / "venv" / "bin" / "didyma", "--help"], check=True, capture_output=True, text=True)
     assert "infer" in help.stdout

@@ -32,6 +32,8 @@ pub struct Pool {
     maker: Option<Py<PyAny>>,
     queue: Py<PyAny>,
     next_token: u64,
+    /// How often it was replaced.
+    generation: u64,
 }
 
 /// Is asked between batches whether to go on.
@@ -52,7 +54,13 @@ impl Pool {
         }
         let queue = py.import("queue")?.call_method0("SimpleQueue")?;
         let (executor, queue) = (executor.unbind(), queue.unbind());
-        Ok(Self { executor, maker: maker.then(|| given.clone().unbind()), queue, next_token: 0 })
+        Ok(Self {
+            executor,
+            maker: maker.then(|| given.clone().unbind()),
+            queue,
+            next_token: 0,
+            generation: 0,
+        })
     }
 
     /// One call, waited for.
@@ -158,6 +166,7 @@ impl Pool {
         // One that is broken may not even close.
         let _ = self.executor.call_method(py, "shutdown", (), Some(&options));
         self.executor = maker.call0(py)?;
+        self.generation += 1;
         Ok(())
     }
 
@@ -180,6 +189,14 @@ fn is_broken(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     py.import("didyma._worker")?.call_method1("is_broken", (error.value(py),))?.extract()
 }
 
+/// Rows that a pool has.
+struct Given {
+    part: Range<usize>,
+    future: Py<PyAny>,
+    /// Of the pool that has them.
+    generation: u64,
+}
+
 /// Rows on their way through a pool.
 struct Work<'a> {
     pool: &'a mut Pool,
@@ -192,7 +209,7 @@ struct Work<'a> {
     waiting: Range<usize>,
     /// Those that may have taken a worker with them: tried one after another, nothing beside them.
     suspects: Vec<Range<usize>>,
-    under_way: HashMap<u64, (Range<usize>, Py<PyAny>)>,
+    under_way: HashMap<u64, Given>,
     /// How often a row, or a unit that begins with it, was lost alone.
     losses: BTreeMap<(usize, bool), usize>,
     /// Seconds of simulation, and rows that took them.
@@ -216,18 +233,18 @@ impl Work<'_> {
             }
             let Some((token, answer)) = self.pool.take(py)? else { continue };
             // One of a batch that was given up.
-            let Some((part, _)) = self.under_way.remove(&token) else { continue };
+            let Some(given) = self.under_way.remove(&token) else { continue };
             match answer {
-                Ok(answer) => self.answered(part, &answer)?,
-                Err(error) => self.lost(py, part, error)?,
+                Ok(answer) => self.answered(given.part, &answer)?,
+                Err(error) => self.lost(py, given, error)?,
             }
         }
     }
 
     fn cancel(&mut self, py: Python<'_>) {
-        for (_, future) in self.under_way.drain().map(|(_, task)| task) {
+        for (_, given) in self.under_way.drain() {
             // It may run already, or its executor be gone.
-            let _ = future.call_method0(py, "cancel");
+            let _ = given.future.call_method0(py, "cancel");
         }
     }
 
@@ -268,8 +285,10 @@ impl Work<'_> {
 
     fn submit(&mut self, py: Python<'_>, part: Range<usize>) -> PyResult<()> {
         let alone = part.len() < self.function.unit() && part.end != self.rows.seeds.len();
-        let sent = self.pool.submit(py, self.function, self.rows, part.clone(), alone)?;
-        self.under_way.insert(sent.0, (part, sent.1));
+        let (token, future) =
+            self.pool.submit(py, self.function, self.rows, part.clone(), alone)?;
+        let generation = self.pool.generation;
+        self.under_way.insert(token, Given { part, future, generation });
         Ok(())
     }
 
@@ -286,13 +305,15 @@ impl Work<'_> {
     }
 
     /// Rows whose worker was lost: whose fault it was shows when each is tried alone.
-    fn lost(&mut self, py: Python<'_>, part: Range<usize>, error: PyErr) -> PyResult<()> {
+    fn lost(&mut self, py: Python<'_>, given: Given, error: PyErr) -> PyResult<()> {
+        let Given { part, generation, .. } = given;
         let alone = self.under_way.is_empty();
         let reason = error.to_string();
-        if is_broken(py, &error)? {
+        // A pool that was replaced meanwhile has told of it before.
+        if is_broken(py, &error)? && generation == self.pool.generation {
             // The others were in it, too.
-            let others = self.under_way.drain().map(|(_, (part, _))| part);
-            self.suspects.extend(others);
+            let others = self.under_way.extract_if(|_, given| given.generation == generation);
+            self.suspects.extend(others.map(|(_, given)| given.part));
             self.pool.replace(py, error)?;
         }
         let unit = self.function.unit();
