@@ -156,7 +156,7 @@ def test_a_dask_cluster_that_loses_a_worker(tmp_path: Path) -> None:
     serial = didyma.infer(noisy_row, prior(), X_O, **call)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -181,7 +181,7 @@ def test_a_dask_cluster_that_loses_a_worker(tmp_path: Path) -> None:
 def test_a_dask_client_that_is_closed(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="Dask is not installed: it was not tried")
     client = distributed.Client(
-        processes=False, n_workers=1, dashboard_address=None, local_directory=str(tmp_path)
+        processes=False, n_workers=1, dashboard_address=":0", local_directory=str(tmp_path)
     )
     pool = client.get_executor()
     client.close()

@@ -1,6 +1,7 @@
 //! The engine works on a thread of its own, and the thread that called it answers: it runs the user's function, shows
 //! progress and hears Ctrl-C, as Python code would.
 
+use crate::batches::make;
 use crate::errors::{Kind, panicked, python};
 use crate::executor::Pool;
 use crate::function::{Function, Rows};
@@ -243,7 +244,8 @@ impl<T: Send + 'static> Answering<'_, T> {
         let mut between = |py: Python<'_>| self.between(py);
         let (function, pool, made) = match pool {
             Some(mut pool) => {
-                let made = pool.make(py, &function, &request.rows, &request.done, &mut between);
+                let Request { rows, done, .. } = request;
+                let made = make(py, &mut pool, &function, rows, done, &mut between);
                 (function, Some(pool), made)
             }
             None => {

@@ -1,29 +1,15 @@
-//! Simulations by a `concurrent.futures.Executor`: batches by measured time, and lost workers.
+//! A `concurrent.futures.Executor`: tasks in, answers out, and another one where it broke.
 
 use crate::arrays::type_name;
-use crate::errors::{Kind, impossible};
+use crate::errors::Kind;
 use crate::function::{Answer, Function, Rows};
-use didyma::simulator::{Piece, SimulationFailed};
 use pyo3::prelude::*;
-use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
-use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
 
-/// Seconds that a batch should take: long beside what handing it over costs, short beside a round.
-const TARGET: f64 = 0.25;
-/// Seconds of the driver that may go into handing a batch over: with many workers, batches are so long that it keeps up.
-const HANDING_OVER: f64 = 0.005;
 /// Seconds to wait for an answer before signals and progress are looked at.
 const POLL: f64 = 0.1;
-/// Tasks under way for each worker: one runs, one waits.
-const AHEAD: usize = 2;
 /// Workers of an executor that does not tell how many it has.
 const UNKNOWN: usize = 32;
-/// How often an executor is asked how many workers it has: clusters grow and shrink.
-const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
-/// Times that a row may take its worker with it, alone.
-const LOSSES: usize = 2;
 
 /// An executor, and how to replace it.
 pub struct Pool {
@@ -33,7 +19,7 @@ pub struct Pool {
     queue: Py<PyAny>,
     next_token: u64,
     /// How often it was replaced.
-    generation: u64,
+    pub generation: u64,
 }
 
 /// Is asked between batches whether to go on.
@@ -87,41 +73,14 @@ impl Pool {
         }
     }
 
-    /// Makes all rows, and sends them as they come.
-    pub fn make(
-        &mut self,
-        py: Python<'_>,
-        function: &Function,
-        rows: &Rows,
-        done: &Sender<Piece>,
-        between: Between<'_>,
-    ) -> PyResult<()> {
-        let workers = self.workers(py)?;
-        let (waiting, suspects) = (0..rows.seeds.len(), Vec::new());
-        let mut work = Work {
-            pool: self,
-            function,
-            rows,
-            done,
-            workers: (workers, Instant::now()),
-            waiting,
-            suspects,
-            under_way: HashMap::new(),
-            losses: BTreeMap::new(),
-            measured: (0.0, 0),
-            largest: function.unit(),
-        };
-        let finished = work.run(py, between);
-        work.cancel(py);
-        finished
-    }
-
-    fn workers(&self, py: Python<'_>) -> PyResult<usize> {
+    /// How many tasks it runs at once.
+    pub fn workers(&self, py: Python<'_>) -> PyResult<usize> {
         let found = py.import("didyma._worker")?.call_method1("workers", (&self.executor,))?;
         Ok(found.extract::<Option<usize>>()?.unwrap_or(UNKNOWN).max(1))
     }
 
-    fn submit(
+    /// Hands a part of the rows over.
+    pub fn submit(
         &mut self,
         py: Python<'_>,
         function: &Function,
@@ -152,7 +111,7 @@ impl Pool {
     }
 
     /// A new executor for one that broke.
-    fn replace(&mut self, py: Python<'_>, cause: PyErr) -> PyResult<()> {
+    pub fn replace(&mut self, py: Python<'_>, cause: PyErr) -> PyResult<()> {
         let Some(maker) = &self.maker else {
             return Err(Kind::Executor.from(
                 cause,
@@ -172,7 +131,7 @@ impl Pool {
 
     /// The next call that is done, if one is soon.
     #[allow(clippy::type_complexity)]
-    fn take(&self, py: Python<'_>) -> PyResult<Option<(u64, Result<Answer, PyErr>)>> {
+    pub fn take(&self, py: Python<'_>) -> PyResult<Option<(u64, Result<Answer, PyErr>)>> {
         let found = py.import("didyma._worker")?.call_method1("take", (&self.queue, POLL))?;
         if found.is_none() {
             return Ok(None);
@@ -185,157 +144,7 @@ impl Pool {
     }
 }
 
-fn is_broken(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
+/// Whether an error means that the executor itself is lost.
+pub fn is_broken(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     py.import("didyma._worker")?.call_method1("is_broken", (error.value(py),))?.extract()
-}
-
-/// Rows that a pool has.
-struct Given {
-    part: Range<usize>,
-    future: Py<PyAny>,
-    /// Of the pool that has them.
-    generation: u64,
-}
-
-/// Rows on their way through a pool.
-struct Work<'a> {
-    pool: &'a mut Pool,
-    function: &'a Function,
-    rows: &'a Rows,
-    done: &'a Sender<Piece>,
-    /// How many there were, and when.
-    workers: (usize, Instant),
-    /// Those that were not given out yet.
-    waiting: Range<usize>,
-    /// Those that may have taken a worker with them: tried one after another, nothing beside them.
-    suspects: Vec<Range<usize>>,
-    under_way: HashMap<u64, Given>,
-    /// How often a row, or a unit that begins with it, was lost alone.
-    losses: BTreeMap<(usize, bool), usize>,
-    /// Seconds of simulation, and rows that took them.
-    measured: (f64, usize),
-    /// Rows of the largest batch so far.
-    largest: usize,
-}
-
-impl Work<'_> {
-    fn run(&mut self, py: Python<'_>, between: Between<'_>) -> PyResult<()> {
-        loop {
-            if between(py)?.is_break() {
-                return Ok(());
-            }
-            if self.workers.1.elapsed() >= BETWEEN_COUNTS {
-                self.workers = (self.pool.workers(py)?, Instant::now());
-            }
-            self.give_out(py)?;
-            if self.under_way.is_empty() {
-                return Ok(());
-            }
-            let Some((token, answer)) = self.pool.take(py)? else { continue };
-            // One of a batch that was given up.
-            let Some(given) = self.under_way.remove(&token) else { continue };
-            match answer {
-                Ok(answer) => self.answered(given.part, &answer)?,
-                Err(error) => self.lost(py, given, error)?,
-            }
-        }
-    }
-
-    fn cancel(&mut self, py: Python<'_>) {
-        for (_, given) in self.under_way.drain() {
-            // It may run already, or its executor be gone.
-            let _ = given.future.call_method0(py, "cancel");
-        }
-    }
-
-    /// Keeps all workers busy; with suspects, one of them.
-    fn give_out(&mut self, py: Python<'_>) -> PyResult<()> {
-        if self.under_way.is_empty()
-            && let Some(part) = self.suspects.pop()
-        {
-            return self.submit(py, part);
-        }
-        while self.suspects.is_empty()
-            && self.under_way.len() < AHEAD * self.workers.0
-            && !self.waiting.is_empty()
-        {
-            let size = self.size();
-            let part = self.waiting.start..self.waiting.end.min(self.waiting.start + size);
-            self.waiting.start = part.end;
-            self.submit(py, part)?;
-        }
-        Ok(())
-    }
-
-    /// Rows of the next batch: what takes the target time, at most four times the largest so far, and few enough for all
-    /// workers to end together.
-    fn size(&mut self) -> usize {
-        let unit = self.function.unit();
-        let (seconds, rows) = self.measured;
-        let target = TARGET.max(HANDING_OVER * self.workers.0 as f64);
-        let by_time = match rows {
-            0 => unit,
-            _ => (target * rows as f64 / seconds.max(1e-9)) as usize,
-        };
-        let share = self.waiting.len().div_ceil(AHEAD * self.workers.0);
-        let size = by_time.min(4 * self.largest).min(share).max(1).next_multiple_of(unit);
-        self.largest = self.largest.max(size);
-        size
-    }
-
-    fn submit(&mut self, py: Python<'_>, part: Range<usize>) -> PyResult<()> {
-        let alone = part.len() < self.function.unit() && part.end != self.rows.seeds.len();
-        let (token, future) =
-            self.pool.submit(py, self.function, self.rows, part.clone(), alone)?;
-        let generation = self.pool.generation;
-        self.under_way.insert(token, Given { part, future, generation });
-        Ok(())
-    }
-
-    fn answered(&mut self, part: Range<usize>, answer: &Answer) -> PyResult<()> {
-        let x_dim = self.function.dims().1;
-        if answer.x.len() != part.len() * x_dim {
-            return Err(impossible("an executor gave the answer of another batch"));
-        }
-        self.measured.0 += answer.seconds;
-        self.measured.1 += part.len();
-        // The receiver lives as long as the work.
-        let _ = self.done.send(answer.piece(part.start, x_dim));
-        Ok(())
-    }
-
-    /// Rows whose worker was lost: whose fault it was shows when each is tried alone.
-    fn lost(&mut self, py: Python<'_>, given: Given, error: PyErr) -> PyResult<()> {
-        let Given { part, generation, .. } = given;
-        let alone = self.under_way.is_empty();
-        let reason = error.to_string();
-        // A pool that was replaced meanwhile has told of it before.
-        if is_broken(py, &error)? && generation == self.pool.generation {
-            // The others were in it, too.
-            let others = self.under_way.extract_if(|_, given| given.generation == generation);
-            self.suspects.extend(others.map(|(_, given)| given.part));
-            self.pool.replace(py, error)?;
-        }
-        let unit = self.function.unit();
-        let losses = self.losses.entry((part.start, part.len() > 1)).or_default();
-        *losses += usize::from(alone);
-        match part.len() {
-            1 if *losses >= LOSSES => {
-                let x = vec![f64::NAN; self.function.dims().1];
-                let mut piece = Piece::new(part.start);
-                let why = format!("its worker was lost {LOSSES} times: {reason}");
-                piece.push(&x, Err(SimulationFailed(why)));
-                let _ = self.done.send(piece);
-            }
-            // A unit has random numbers of its own: it is taken apart only if it is at fault.
-            length if alone && length > 1 && (length > unit || *losses >= LOSSES) => {
-                let half = (length / 2).max(1);
-                let half = if length > unit { half.next_multiple_of(unit) } else { half };
-                let half = if half < length { half } else { length / 2 };
-                self.suspects.extend([part.start + half..part.end, part.start..part.start + half]);
-            }
-            _ => self.suspects.push(part),
-        }
-        Ok(())
-    }
 }

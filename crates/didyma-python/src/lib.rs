@@ -2,6 +2,7 @@
 //! types, and its answers arrays and objects.
 
 mod arrays;
+mod batches;
 mod caller;
 mod choices;
 mod errors;
