@@ -33,7 +33,7 @@ class Prior:
 
 @final
 class Uniform(Prior):
-    def __new__(cls, low: ArrayLike, high: ArrayLike, *, names: Sequence[str] | None = None) -> Uniform: ...
+    def __new__(cls, low: ArrayLike, high: ArrayLike, *, names: Sequence[str] | str | None = None) -> Uniform: ...
 
 @final
 class Normal(Prior):
@@ -44,7 +44,7 @@ class Normal(Prior):
         *,
         low: ArrayLike | None = None,
         high: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
+        names: Sequence[str] | str | None = None,
     ) -> Normal: ...
 
 @final
@@ -56,7 +56,7 @@ class LogNormal(Prior):
         *,
         low: ArrayLike | None = None,
         high: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
+        names: Sequence[str] | str | None = None,
     ) -> LogNormal: ...
 
 @final
@@ -118,7 +118,14 @@ class Result:
     def failures(self) -> list[dict[str, Any]]: ...
     def levels(self, *, budget: int = 100_000, seed: int = 1) -> dict[str, Any]: ...
     def plot_pairs(self) -> Figure: ...
-    def plot(self, kind: str) -> Figure: ...
+    def plot(
+        self,
+        kind: str,
+        *,
+        simulator: Callable[..., Any] | None = None,
+        predictive: int = 1000,
+        executor: _Executor | None = None,
+    ) -> Figure: ...
     def report(
         self,
         path: _Path,
@@ -235,12 +242,13 @@ def infer(
     seed: int | None = None,
     settings: _Settings | None = None,
     out: _Path | None = None,
+    resume: bool = False,
     executor: _Executor | None = None,
     vectorized: bool | None = None,
     batch_size: int | None = None,
     truth: ArrayLike | None = None,
     name: str | None = None,
-    summaries: Sequence[str] | None = None,
+    summaries: Sequence[str] | str | None = None,
     threads: int | None = None,
     progress: bool = True,
 ) -> Result: ...

@@ -136,6 +136,11 @@ def test_executors_that_take_no_work() -> None:
         didyma.infer(didyma.tasks.two_moons(), executor=pool, **QUICK)
 
 
+def test_a_class_makes_executors() -> None:
+    serial = didyma.infer(noisy_row, prior(), X_O, **QUICK)
+    same_rows(serial, didyma.infer(noisy_row, prior(), X_O, executor=ThreadPoolExecutor, **QUICK))
+
+
 def test_a_simulator_that_cannot_be_sent(processes: Executor) -> None:
     with pytest.raises(didyma.ExecutorError, match="the executor could not run the simulator") as raised:
         didyma.infer(lambda theta: theta, prior(), X_O, executor=processes, **QUICK)

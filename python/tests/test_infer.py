@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +85,9 @@ def test_figures_and_reports(result: didyma.Result, tmp_path: Path) -> None:
         figure.save(tmp_path / "pairs.pdf")
     with pytest.raises(didyma.InputError, match="there is no plot \"pears\": there are pairs"):
         result.plot("pears")
-    with pytest.raises(didyma.InputError, match="predictive needs"):
+    with pytest.raises(didyma.InputError, match="predictive needs(.*)simulator=..."):
         result.plot("predictive")
+    assert result.plot("predictive", simulator=noisy_row, predictive=100).svg.startswith("<svg")
     plain = Path(result.report(tmp_path / "plain.html")).read_text()
     checked = Path(result.report(tmp_path / "checked.html", simulator=noisy_row, predictive=100)).read_text()
     assert "fig-predictive" not in plain and "fig-predictive" in checked and "fig-pairs" in plain
@@ -94,7 +96,8 @@ def test_figures_and_reports(result: didyma.Result, tmp_path: Path) -> None:
 def test_reports_of_several(result: didyma.Result, tmp_path: Path) -> None:
     other = didyma.infer(noisy_row, prior(), X_O, method="npe", truth=[0.2, -0.1], **QUICK)
     page = Path(didyma.report([result, other], tmp_path / "both.html")).read_text()
-    assert "tsnpe" in page and "npe" in page
+    assert "noisy_row by tsnpe, seed 3" in page and "noisy_row by npe, seed 3" in page
+    assert "train.steps" not in didyma.plot([result, other], "training").svg, "what is usual for a method tells nothing"
     assert didyma.plot([result, other]).svg.startswith("<svg")
 
 
@@ -114,8 +117,14 @@ def test_saved_runs(tmp_path: Path) -> None:
         found.save(tmp_path / "run")
     with pytest.raises(didyma.RunError, match="already holds a run"):
         didyma.infer(noisy_row, prior(), X_O, out=tmp_path / "run", **QUICK)
-    # A finished run is there already; the simulator is not needed.
+    # A finished run is there already: what would simulate is not needed, and does no harm.
     assert didyma.resume(tmp_path / "run", progress=False).finished
+    with ThreadPoolExecutor(1) as pool:
+        assert didyma.resume(tmp_path / "run", noisy_row, executor=pool, progress=False).finished
+    again = didyma.infer(noisy_row, prior(), X_O, out=tmp_path / "run", resume=True, **QUICK)
+    np.testing.assert_array_equal(again.posterior.sample((9,), seed=1), found.posterior.sample((9,), seed=1))
+    with pytest.raises(didyma.RunError, match="holds another run"):
+        didyma.infer(noisy_row, prior(), X_O, out=tmp_path / "run", resume=True, **{**QUICK, "seed": 4})
     # The command line reads it, and says where its simulator is.
     shown = subprocess.run([*COMMAND, "show", str(tmp_path / "run")], check=True, capture_output=True, text=True)
     assert "2 of 2 rounds" in shown.stdout
@@ -188,7 +197,7 @@ def test_seeds_and_counts_are_whole_numbers(name: str, value: Any) -> None:
 
 def test_an_observation_out_of_reach_is_told() -> None:
     found = didyma.infer(noisy_row, prior(), [10.0, 10.0], **QUICK)
-    assert "summary 1 of the observation is 10, far from all simulations" in str(found.summary())
+    assert "of the observation x1 is 10, where all simulations of the last round are between" in str(found.summary())
 
 
 def test_settings_and_methods_are_listed() -> None:

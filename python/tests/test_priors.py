@@ -46,7 +46,7 @@ def test_names() -> None:
     both = didyma.Independent([didyma.Uniform(0, 1), didyma.Normal([0, 0], 1)])
     assert both.names == ["theta1", "theta2", "theta3"] and len(both) == both.dim == 3
     named = didyma.Independent([didyma.Uniform(0, 1, names=["p"]), didyma.Normal(0, 1, names=["shift"])])
-    assert named.names == ["p", "shift"]
+    assert named.names == ["p", "shift"] and didyma.Uniform(0, 1, names="p").names == ["p"]
     mixed = didyma.Independent([didyma.Uniform(0, 1), didyma.Uniform(0, 1, names=["p"]), didyma.Uniform(0, 1)])
     assert mixed.names == ["theta1", "p", "theta3"]
 
@@ -70,6 +70,11 @@ def test_pickles_and_equality() -> None:
         (lambda: didyma.Uniform([0, 0], 1, names=["a"]), didyma.ShapeError, "names has 1 words for 2"),
         (lambda: didyma.Uniform([0, 0], 1, names=["a", "a"]), didyma.InputError, "named differently"),
         (lambda: didyma.Normal(0, -1), didyma.InputError, "must be"),
+        (lambda: didyma.Normal(0, 1, low=3, high=2), didyma.InputError, "3 to 2, but it must be from a lower to a higher"),
+        (lambda: didyma.Normal(0, 1, low=np.nan), didyma.NotFiniteError, "low or high holds NaN"),
+        (lambda: didyma.Uniform(0, 1, names=3), didyma.InputError, "names is of type int: give a list of words"),
+        (lambda: didyma.Uniform(0, 1, names=[""]), didyma.InputError, "names has an empty word"),
+        (lambda: didyma.Independent([didyma.Uniform(0, 1), 3]), didyma.InputError, "prior is of type int"),
         (lambda: didyma.Normal(0, np.nan), didyma.InputError, "must be"),
         (lambda: didyma.Uniform(0, 1).sample((2, 3)), didyma.ShapeError, r"sample_shape is \(2, 3\)"),
         (lambda: didyma.Uniform(0, 1).sample((-1,)), didyma.ShapeError, "give"),

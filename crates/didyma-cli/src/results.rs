@@ -124,7 +124,7 @@ fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
 /// q is trained where simulations fell, which in later rounds is near x_o.
 fn warn_if_far(run: &RunDir, x: &[f64]) -> anyhow::Result<()> {
     let last = reports(run)?.len() as u32;
-    if let Some(words) = Summaries::of_round(&run.rows()?, last).untrained(x) {
+    if let Some(words) = Summaries::of_round(run, last)?.untrained(x) {
         tell(&format!("warning: {words}"));
     }
     Ok(())

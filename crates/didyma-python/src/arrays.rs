@@ -113,6 +113,19 @@ pub fn whole<T: TryFrom<u64>>(name: &str, value: Option<&Bound<'_, PyAny>>) -> P
     })
 }
 
+/// Words, or a single one; none may be empty.
+pub fn words(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let found = value.extract::<String>().map(|word| vec![word]);
+    match found.or_else(|_| value.extract::<Vec<String>>()) {
+        Ok(words) if words.iter().all(|word| !word.trim().is_empty()) => Ok(words),
+        Ok(_) => Err(Kind::Input.error(format!("{name} has an empty word: give each a name"))),
+        Err(_) => {
+            let found = type_name(value);
+            Err(Kind::Input.error(format!("{name} is of type {found}: give a list of words")))
+        }
+    }
+}
+
 /// What an object is, for a sentence.
 pub fn type_name(value: &Bound<'_, PyAny>) -> String {
     let class = value.get_type();

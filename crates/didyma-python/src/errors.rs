@@ -81,7 +81,7 @@ pub fn python(error: Error) -> PyErr {
 
 /// The library speaks of the command line; here the same is an argument or a function.
 pub fn in_python(text: &str) -> String {
-    const WORDS: [(&str, &str); 10] = [
+    const WORDS: [(&str, &str); 11] = [
         (
             "(--profile default, or --set coordinates.space=unbounded)",
             "(profile=\"default\", or settings={\"coordinates.space\": \"unbounded\"})",
@@ -96,6 +96,7 @@ pub fn in_python(text: &str) -> String {
         ),
         ("`didyma settings` lists them all", "didyma.settings() lists them all"),
         ("(Scaling::of) ", ""),
+        ("or say their proposal", "or say where they come from, as proposal=prior"),
         (
             "or `didyma report --predictive` for a problem of your own",
             "or a report with its simulator: result.report(path, simulator=...)",

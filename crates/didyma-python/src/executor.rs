@@ -3,7 +3,9 @@
 use crate::arrays::type_name;
 use crate::errors::Kind;
 use crate::function::{Answer, Function, Rows};
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use std::ops::{ControlFlow, Range};
 
 /// Seconds to wait for an answer before signals and progress are looked at.
@@ -20,6 +22,8 @@ pub struct Pool {
     next_token: u64,
     /// How often it was replaced.
     pub generation: u64,
+    /// Whether it was told that there are no workers.
+    lonely: bool,
 }
 
 /// Is asked between batches whether to go on.
@@ -29,7 +33,9 @@ impl Pool {
     /// Of an executor, or of a function that makes one.
     pub fn new(given: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = given.py();
-        let maker = given.is_callable() && !given.hasattr("submit")?;
+        // A class makes executors, too.
+        let class = given.is_instance_of::<PyType>();
+        let maker = class || given.is_callable() && !given.hasattr("submit")?;
         let executor = if maker { given.call0()? } else { given.clone() };
         if !executor.hasattr("submit")? {
             let found = type_name(&executor);
@@ -46,6 +52,7 @@ impl Pool {
             queue,
             next_token: 0,
             generation: 0,
+            lonely: false,
         })
     }
 
@@ -59,9 +66,9 @@ impl Pool {
                 Ok(Some((found, Err(error)))) if found == token => {
                     return Err(Kind::Executor.from(
                         error,
-                        "the executor could not run the simulator: it must be able to send it to its workers (define the \
-                         function at the top level of a module that they can import, or take an executor that sends \
-                         functions themselves, as Dask or loky do), and didyma must be installed there",
+                        "the executor could not run the simulator: its workers must be able to import the module that defines it \
+                         (Dask: client.upload_file), or to receive the function itself (loky; Dask, if it is defined in the \
+                         script that runs), and didyma must be installed there",
                     ));
                 }
                 Ok(_) => {}
@@ -74,9 +81,15 @@ impl Pool {
     }
 
     /// How many tasks it runs at once.
-    pub fn workers(&self, py: Python<'_>) -> PyResult<usize> {
+    pub fn workers(&mut self, py: Python<'_>) -> PyResult<usize> {
         let found = py.import("didyma._worker")?.call_method1("workers", (&self.executor,))?;
-        Ok(found.extract::<Option<usize>>()?.unwrap_or(UNKNOWN).max(1))
+        let found = found.extract::<Option<usize>>()?.unwrap_or(UNKNOWN);
+        if found == 0 && !self.lonely {
+            self.lonely = true;
+            let words = c"the executor has no workers at the moment: the simulations wait for some";
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), words, 1)?;
+        }
+        Ok(found.max(1))
     }
 
     /// Hands a part of the rows over.

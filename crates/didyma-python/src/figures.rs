@@ -5,8 +5,7 @@ use crate::result::Result;
 use crate::toys::dict;
 use crate::wait::wait;
 use didyma::files::write_whole;
-use didyma::parallel;
-use didyma::report::{Comparison, Kind as Plot, Overview, Place, RunData, page, png};
+use didyma::report::{Comparison, Kind as Plot, Overview, Place, page, png};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,11 +93,11 @@ pub fn drawn(py: Python<'_>, runs: &Comparison, kind: &str) -> PyResult<Figure> 
 }
 
 fn compared(py: Python<'_>, results: &[Bound<'_, Result>]) -> PyResult<Comparison> {
-    let paths: Vec<PathBuf> = results.iter().map(|result| result.get().path()).collect();
+    let sources: Vec<_> = results.iter().map(|result| result.get().source()).collect();
     wait(py, move || {
-        let single = paths.len() == 1;
-        let read = |path: &PathBuf| RunData::read(path, single, parallel::cores());
-        Comparison::new(paths.iter().map(read).collect::<didyma::Result<_>>()?)
+        let single = sources.len() == 1;
+        let runs = sources.into_iter().map(|source| source.read(single));
+        Comparison::new(runs.collect::<didyma::Result<_>>()?)
     })
 }
 

@@ -13,11 +13,11 @@ use didyma::parallel;
 use didyma::prior::Prior;
 use didyma::problem::Source;
 use didyma::rounds::Progress;
-use didyma::run::{Manifest, RunDir, carry_on, progress};
+use didyma::run::{Manifest, RunDir, carry_on, progress as run_progress};
 use didyma::tasks::Task as Known;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a user's function is run, which does not change what it gives.
 pub struct Running<'a, 'py> {
@@ -75,6 +75,7 @@ pub fn threads(asked: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
 /// seed: of all random numbers (1).
 /// settings: any other setting, as {"train.batch": 200}; see `didyma.settings()`.
 /// out: directory to keep the run in, safe at every moment: `didyma.resume` goes on. Without it, the result can be saved.
+/// resume: whether to go on with the same run if `out` holds it already, rather than to refuse.
 /// executor: a `concurrent.futures.Executor` to simulate on, or a function that makes one.
 /// batch_size: rows of a call of a simulator of many rows (100). They share one `rng`, so that another size gives other noise.
 /// truth, name, summaries: true parameters, name of the problem, names of the numbers of x, for plots and reports.
@@ -83,7 +84,7 @@ pub fn threads(asked: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
 #[pyfunction]
 #[pyo3(signature = (
     simulator, prior=None, x_o=None, *, rounds=None, simulations=None, method=None, profile=None, seed=None, settings=None,
-    out=None, executor=None, vectorized=None, batch_size=None, truth=None, name=None, summaries=None, threads=None,
+    out=None, resume=false, executor=None, vectorized=None, batch_size=None, truth=None, name=None, summaries=None, threads=None,
     progress=true
 ))]
 #[allow(clippy::too_many_arguments)]
@@ -99,12 +100,13 @@ pub fn infer(
     seed: Option<&Bound<'_, PyAny>>,
     settings: Option<&Bound<'_, PyMapping>>,
     out: Option<PathBuf>,
+    resume: bool,
     executor: Option<&Bound<'_, PyAny>>,
     vectorized: Option<bool>,
     batch_size: Option<&Bound<'_, PyAny>>,
     truth: Option<&Bound<'_, PyAny>>,
     name: Option<String>,
-    summaries: Option<Vec<String>>,
+    summaries: Option<&Bound<'_, PyAny>>,
     threads: Option<&Bound<'_, PyAny>>,
     progress: bool,
 ) -> PyResult<Found> {
@@ -117,8 +119,26 @@ pub fn infer(
     let x_dim = task.observation.len();
     let mut caller = running.caller(py, function.as_ref(), &task.prior, x_dim)?;
     let folder = Folder::new(out)?;
-    let run = RunDir::create(folder.path(), &manifest.to_json().to_string()).map_err(python)?;
-    carried(py, &mut caller, run, task, Progress::default(), folder, threads)
+    let (run, so_far) = begun(folder.path(), &manifest, resume)?;
+    carried(py, &mut caller, run, task, so_far, folder, threads)
+}
+
+/// A new run, or the same one if it is there and may go on.
+fn begun(path: &Path, manifest: &Manifest, resume: bool) -> PyResult<(RunDir, Progress)> {
+    if !resume || RunDir::read(path).is_err() {
+        let run = RunDir::create(path, &manifest.to_json().to_string()).map_err(python)?;
+        return Ok((run, Progress::default()));
+    }
+    let run = RunDir::open(path).map_err(python)?;
+    if Manifest::of(&run).map_err(python)? != *manifest {
+        return Err(Kind::Run.error(format!(
+            "{} holds another run (its prior, observation, settings or seed differ): choose another out, or go on with that \
+             one by didyma.resume",
+            path.display()
+        )));
+    }
+    let so_far = run_progress(&run).map_err(python)?;
+    Ok((run, so_far))
 }
 
 /// Goes on with a run that was stopped, killed, or ended by an error, from where it was.
@@ -158,10 +178,12 @@ pub fn resume(
         run.forget_failures(finished + 1).map_err(python)?;
     }
     let task = manifest.problem().map_err(python)?;
-    let simulator = simulator.filter(|_| of_function && finished < manifest.config.rounds);
+    // A finished run needs nothing of them.
+    let unfinished = finished < manifest.config.rounds;
+    let (simulator, executor) = (simulator.filter(|_| unfinished), executor.filter(|_| unfinished));
     let running = Running { executor, vectorized, batch_size, progress };
     let mut caller = running.caller(py, simulator, &task.prior, task.observation.len())?;
-    let so_far = self::progress(&run).map_err(python)?;
+    let so_far = run_progress(&run).map_err(python)?;
     carried(py, &mut caller, run, task, so_far, Folder::kept(directory), threads)
 }
 

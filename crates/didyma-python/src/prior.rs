@@ -1,6 +1,6 @@
 //! Priors.
 
-use crate::arrays::{count, matrix, rows, type_name, vector};
+use crate::arrays::{count, matrix, rows, type_name, vector, words};
 use crate::choices::seed_or_new;
 use crate::errors::{Kind, python};
 use crate::wait::wait;
@@ -9,7 +9,7 @@ use didyma::prior::{Marginal, Prior as Law};
 use didyma::rng::{Purpose, Streams};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyModule, PyTuple};
+use pyo3::types::{PyList, PyModule, PyTuple};
 
 /// What is known of the parameters beforehand: independent laws, one each.
 ///
@@ -131,13 +131,13 @@ type Init<T> = PyClassInitializer<T>;
 
 fn made<T: pyo3::PyClass>(
     class: T,
-    names: Option<Vec<String>>,
+    names: Option<&Bound<'_, PyAny>>,
     marginals: Vec<Marginal>,
 ) -> PyResult<Init<T>>
 where
     Init<T>: From<(T, Prior)>,
 {
-    let names = match names {
+    let names = match names.map(|names| words("names", names)).transpose()? {
         Some(names) if names.len() != marginals.len() => {
             return Err(Kind::Shape.error(format!(
                 "names has {} words for {} parameters: give one for each",
@@ -174,7 +174,7 @@ impl Uniform {
     fn new(
         low: &Bound<'_, PyAny>,
         high: &Bound<'_, PyAny>,
-        names: Option<Vec<String>>,
+        names: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Init<Self>> {
         let bounds = aligned([("low", low), ("high", high)])?;
         let marginals = bounds.into_iter().map(|[low, high]| Marginal::Uniform { low, high });
@@ -203,6 +203,10 @@ fn normals(
     let (none, all) = (infinite(-1.0), infinite(1.0));
     let (low, high) = (low.unwrap_or(&none), high.unwrap_or(&all));
     let given = aligned([("mean", mean), ("sd", sd), ("low", low), ("high", high)])?;
+    if given.iter().any(|[_, _, low, high]| low.is_nan() || high.is_nan()) {
+        let text = "low or high holds NaN: leave it out, or give infinity where there is no bound";
+        return Err(Kind::NotFinite.error(text));
+    }
     Ok(given.into_iter().map(|numbers| normal(log, numbers)).collect())
 }
 
@@ -215,7 +219,7 @@ impl Normal {
         sd: &Bound<'_, PyAny>,
         low: Option<&Bound<'_, PyAny>>,
         high: Option<&Bound<'_, PyAny>>,
-        names: Option<Vec<String>>,
+        names: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Init<Self>> {
         made(Self, names, normals(false, mean, sd, low, high)?)
     }
@@ -230,7 +234,7 @@ impl LogNormal {
         sd: &Bound<'_, PyAny>,
         low: Option<&Bound<'_, PyAny>>,
         high: Option<&Bound<'_, PyAny>>,
-        names: Option<Vec<String>>,
+        names: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Init<Self>> {
         made(Self, names, normals(true, mean, sd, low, high)?)
     }
@@ -239,9 +243,9 @@ impl LogNormal {
 #[pymethods]
 impl Independent {
     #[new]
-    fn new(priors: Vec<Bound<'_, Prior>>) -> PyResult<Init<Self>> {
-        let all: Vec<_> =
-            priors.iter().flat_map(|prior| prior.get().0.parameters().to_vec()).collect();
+    fn new(py: Python<'_>, priors: Vec<Bound<'_, PyAny>>) -> PyResult<Init<Self>> {
+        let laws = priors.iter().map(of).collect::<PyResult<Vec<Law>>>()?;
+        let all: Vec<_> = laws.iter().flat_map(|law| law.parameters().to_vec()).collect();
         let mut names: Vec<String> = all.iter().map(|parameter| parameter.name.clone()).collect();
         let twice = |name: &String| all.iter().filter(|other| other.name == *name).count() > 1;
         // Names that were given by default would meet each other.
@@ -249,8 +253,8 @@ impl Independent {
             let numbered = names.iter_mut().enumerate().filter(|(_, name)| is_default(name));
             numbered.for_each(|(i, name)| *name = default_name(i));
         }
-        let names = Some(names);
-        made(Self, names, all.iter().map(|parameter| parameter.marginal).collect())
+        let names = PyList::new(py, names)?;
+        made(Self, Some(names.as_any()), all.iter().map(|parameter| parameter.marginal).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is asked of a run: a user's function or a task, a prior, an observation.
 
-use crate::arrays::{observation, vector};
+use crate::arrays::{observation, vector, words};
 use crate::choices::Choices;
 use crate::errors::{Kind, python};
 use crate::prior;
@@ -25,10 +25,14 @@ pub struct Stated<'a, 'py> {
     pub x_o: Option<&'a Bound<'py, PyAny>>,
     pub truth: Option<&'a Bound<'py, PyAny>>,
     pub name: Option<String>,
-    pub summaries: Option<Vec<String>>,
+    pub summaries: Option<&'a Bound<'py, PyAny>>,
 }
 
 impl<'py> Stated<'_, 'py> {
+    fn summaries(&self) -> PyResult<Option<Vec<String>>> {
+        self.summaries.map(|names| words("summaries", names)).transpose()
+    }
+
     fn task(&self) -> Option<Task> {
         let simulator = self.simulator.cast::<TaskSimulator>().map(|s| s.get().task.clone());
         simulator.or_else(|_| self.simulator.cast::<Task>().map(|task| task.get().clone())).ok()
@@ -53,7 +57,7 @@ impl<'py> Stated<'_, 'py> {
                     Some(file) => file.0.source.clone(),
                     None => Source::Task(known.name.clone()),
                 };
-                let summaries = self.summaries.clone().unwrap_or_else(|| known.summaries.clone());
+                let summaries = self.summaries()?.unwrap_or_else(|| known.summaries.clone());
                 let name = self.name.clone().unwrap_or_else(|| known.name.clone());
                 let problem = self.problem(name, prior, observation, summaries, source)?;
                 Manifest::of_problem(problem, config)
@@ -78,7 +82,7 @@ impl<'py> Stated<'_, 'py> {
         // A lambda's name says nothing.
         let name = if name.is_empty() || name.starts_with('<') { "model".to_owned() } else { name };
         let default = || (1..=observation.len()).map(|i| format!("x{i}")).collect();
-        let summaries = self.summaries.clone().unwrap_or_else(default);
+        let summaries = self.summaries()?.unwrap_or_else(default);
         let problem = self.problem(name, prior, observation, summaries, Source::Function)?;
         let manifest = Manifest::of_problem(problem, config);
         Ok(Question { manifest, function: Some(self.simulator.clone()) })

@@ -14,7 +14,7 @@ use didyma::parallel;
 use didyma::posterior::Posterior as Law;
 use didyma::report::{Comparison, Overview, RunData, page};
 use didyma::rng::Streams;
-use didyma::run::{self, Manifest, RunDir};
+use didyma::run::{self, Manifest, RunDir, Summary as Summarised};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,6 +23,27 @@ use std::sync::{Arc, Mutex};
 
 /// The highest level that is measured.
 const HIGHEST: u32 = 6;
+
+/// Simulations at the posterior, if they are wanted.
+#[derive(Default)]
+struct Predicting<'a, 'py> {
+    simulator: Option<&'a Bound<'py, PyAny>>,
+    predictive: usize,
+    executor: Option<&'a Bound<'py, PyAny>>,
+}
+
+/// Where the pictures of a run come from, and what it is called if not by its directory.
+pub struct Drawing {
+    path: PathBuf,
+    name: Option<String>,
+}
+
+impl Drawing {
+    pub fn read(self, levels: bool) -> didyma::Result<RunData> {
+        let data = RunData::read(&self.path, levels, parallel::cores())?;
+        Ok(RunData { name: self.name.unwrap_or(data.name), ..data })
+    }
+}
 
 /// The result of a run: its posterior, and everything that led to it.
 #[pyclass(frozen, module = "didyma")]
@@ -55,13 +76,30 @@ impl Result {
         self.folder.lock().expect("nothing panics with it").path().to_owned()
     }
 
-    fn data(&self, py: Python<'_>, levels: bool) -> PyResult<Comparison> {
-        let path = self.path();
-        wait(py, move || Comparison::new(vec![RunData::read(&path, levels, parallel::cores())?]))
+    /// The run as it is drawn, with simulations at the posterior if there is a simulator.
+    fn data(&self, py: Python<'_>, levels: bool, by: Predicting<'_, '_>) -> PyResult<Comparison> {
+        let law = &self.posterior.law;
+        let dims = (law.dim(), law.observation().len());
+        let running =
+            Running { executor: by.executor, vectorized: None, batch_size: None, progress: false };
+        let mut caller = running.caller(py, by.simulator, law.prior(), dims.1)?;
+        let (source, asks, count) = (self.source(), by.simulator.is_some(), by.predictive);
+        caller.answer(py, "stopped; nothing was drawn", move |link| {
+            let data = source.read(levels)?;
+            let data = match asks {
+                true => data.predicted_by(&link.simulator(dims), count, parallel::cores())?,
+                false => data,
+            };
+            Comparison::new(vec![data])
+        })
     }
 
-    fn figure(&self, py: Python<'_>, kind: &str) -> PyResult<Figure> {
-        drawn(py, &self.data(py, kind == "levels")?, kind)
+    /// Where its pictures come from.
+    pub fn source(&self) -> Drawing {
+        let folder = self.folder.lock().expect("nothing panics with it");
+        let Summarised { task, method, seed, .. } = &self.overview.summary;
+        let name = (!folder.is_kept()).then(|| format!("{task} by {method}, seed {seed}"));
+        Drawing { path: folder.path().to_owned(), name }
     }
 }
 
@@ -169,12 +207,24 @@ impl Result {
 
     /// The parameters in pairs, as a figure that notebooks show and `save` writes.
     fn plot_pairs(&self, py: Python<'_>) -> PyResult<Figure> {
-        self.figure(py, "pairs")
+        drawn(py, &self.data(py, false, Predicting::default())?, "pairs")
     }
 
     /// A figure: "pairs", "metrics", "training", "simulations", "predictive", "levels" or "time".
-    fn plot(&self, py: Python<'_>, kind: &str) -> PyResult<Figure> {
-        self.figure(py, kind)
+    ///
+    /// "predictive" compares `predictive` simulations at draws of the posterior with the observation, and needs the
+    /// run's simulator.
+    #[pyo3(signature = (kind, *, simulator=None, predictive=1000, executor=None))]
+    fn plot(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        simulator: Option<&Bound<'_, PyAny>>,
+        predictive: usize,
+        executor: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Figure> {
+        let by = Predicting { simulator, predictive, executor };
+        drawn(py, &self.data(py, kind == "levels", by)?, kind)
     }
 
     /// Writes a page with all figures, the settings and what to know before trusting the posterior.
@@ -189,19 +239,8 @@ impl Result {
         predictive: usize,
         executor: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PathBuf> {
-        let law = &self.posterior.law;
-        let dims = (law.dim(), law.observation().len());
-        let running = Running { executor, vectorized: None, batch_size: None, progress: false };
-        let mut caller = running.caller(py, simulator, law.prior(), dims.1)?;
-        let (folder, asks) = (self.path(), simulator.is_some());
-        let html = caller.answer(py, "stopped; no report was written", move |link| {
-            let data = RunData::read(&folder, true, parallel::cores())?;
-            let data = match asks {
-                true => data.predicted_by(&link.simulator(dims), predictive, parallel::cores())?,
-                false => data,
-            };
-            Ok(page(&Comparison::new(vec![data])?))
-        })?;
+        let by = Predicting { simulator, predictive, executor };
+        let html = page(&self.data(py, true, by)?);
         write_whole(&path, html.as_bytes()).map_err(python)?;
         Ok(path)
     }
@@ -231,7 +270,7 @@ impl Result {
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        let figure = self.figure(py, "pairs").map_or(String::new(), |figure| figure.svg);
+        let figure = self.plot_pairs(py).map_or(String::new(), |figure| figure.svg);
         Ok(format!("{}<div style=\"max-width: 48em\">{figure}</div>", self.overview.html()))
     }
 

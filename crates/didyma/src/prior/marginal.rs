@@ -70,6 +70,10 @@ impl Marginal {
                 let why = "a mean, and a standard deviation above 0";
                 Err(Error::setting("normal", format!("mean {mean}, sd {sd}"), why))
             }
+            Self::Truncated { low: Some(low), high: Some(high), .. } if low >= high => {
+                let why = "from a lower to a higher number";
+                Err(Error::setting("the bounds of a prior", format!("{low} to {high}"), why))
+            }
             _ => self.check_precision(),
         }
     }

@@ -116,15 +116,18 @@ fn alike(a: &RunData, b: &RunData) -> bool {
     plain(a) == plain(b)
 }
 
-/// Groups get the settings in which they differ; those of estimators count only between groups of one method.
+/// Groups get the settings in which they differ; between methods, what is usual for each does not count.
 fn tell_apart(groups: &mut [Group]) {
     let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
-    let settings: Vec<_> =
-        groups.iter().map(|group| group.runs[0].manifest.config.list()).collect();
+    let configs: Vec<&Config> = groups.iter().map(|group| &group.runs[0].manifest.config).collect();
+    let settings: Vec<_> = configs.iter().map(|config| config.list()).collect();
+    let usual = |config: &&Config| Config::new(config.profile, config.algorithm()).list();
+    let usual: Vec<_> = configs.iter().map(usual).collect();
     for (i, group) in groups.iter_mut().enumerate() {
         let differs = |j: usize, place: usize| {
             let (key, value, _) = &settings[i][place];
-            let counts = names[i] == names[j] || !key.starts_with("estimator.");
+            let unusual = |k: usize| settings[k][place].1 != usual[k][place].1;
+            let counts = names[i] == names[j] || unusual(i) || unusual(j);
             counts && !["seed", "profile"].contains(key) && settings[j][place].1 != *value
         };
         let own = settings[i].iter().enumerate();

@@ -38,7 +38,7 @@ impl Overview {
         let ((simulations, failed), mut parameters) = (run.counts()?, Vec::new());
         if let Some(last) = summary.rounds.last().map(|round| round.round) {
             let posterior = posterior(run)?;
-            let observed = Summaries::of_round(&run.rows()?, last).far(posterior.observation());
+            let observed = Summaries::of_round(run, last)?.far(posterior.observation());
             summary.warnings.extend(observed);
             let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
             let theta = posterior.sample(SAMPLES, from, threads)?.theta;
