@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import shutil
 import sys
 import time
 from typing import Any, Protocol
@@ -37,19 +38,23 @@ class Silent:
 class Terminal:
     """On stderr: a line that changes if it is a terminal, else a line now and then."""
 
-    #: Seconds between passing lines where they cannot be replaced.
-    BETWEEN = 10.0
+    #: Seconds between passing lines where they can be replaced, and where they cannot.
+    BETWEEN = (0.1, 10.0)
 
     def __init__(self) -> None:
         self.replaces = sys.stderr.isatty()
         self.told = time.monotonic()
 
     def passing(self, text: str) -> None:
+        if time.monotonic() - self.told < self.BETWEEN[not self.replaces]:
+            return
+        self.told = time.monotonic()
         if self.replaces:
-            sys.stderr.write(f"\r\x1b[2K{text}")
+            # A line that wraps could not be taken back.
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[2K{text[:width]}")
             sys.stderr.flush()
-        elif time.monotonic() - self.told >= self.BETWEEN:
-            self.told = time.monotonic()
+        else:
             self._line(text)
 
     def lasting(self, text: str) -> None:
@@ -100,7 +105,7 @@ class Notebook:
 
 def make(progress: bool) -> Progress:
     """What suits where we are."""
-    if not progress:
+    if not progress or sys.stderr is None:
         return Silent()
     # Never import IPython: if we are in a notebook, it is there.
     ipython = sys.modules.get("IPython")

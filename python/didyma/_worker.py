@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import inspect
+import os
 import queue
+import random as python_random
+import sys
 import time
 import traceback
 from typing import Any, Callable
@@ -33,23 +36,31 @@ def simulate(
     theta: np.ndarray,
     seeds: np.ndarray,
     x_dim: int,
+    patience: float = float("inf"),
     token: int = 0,
+    home: int = 0,
 ) -> Answer:
     """Summaries of each row of theta, reasons of rows that failed, and seconds.
 
-    ``batch`` is 0 for a simulator of single rows, else how many rows a call is given. The token only tells one
-    attempt from another, for executors that remember what they have computed.
+    ``batch`` is 0 for a simulator of single rows, else how many rows a call is given. After ``patience`` seconds, what
+    there is by then is returned, the first rows. The token only tells one attempt from another, for executors that
+    remember what they have computed; ``home`` is the process of whoever asks.
     """
     del token
     start = time.perf_counter()
-    # The user's to write on, and as aligned as any, also where it came over a network.
-    theta = np.require(theta, requirements=["C", "A", "W"])
+    if home and home != os.getpid() and not random:
+        _seed(int(seeds[0]))
+    # As aligned as any, also where it came over a network.
+    theta = np.require(theta, requirements=["C", "A"])
     x = np.full((len(theta), x_dim), np.nan)
     failures: list[tuple[int, str]] = []
     for first in range(0, len(theta), batch or 1):
+        if first and time.perf_counter() - start > patience:
+            return x[:first], failures, time.perf_counter() - start
         rows = slice(first, min(first + (batch or 1), len(theta)))
         try:
-            x[rows] = _call(simulator, random, batch > 0, theta[rows], seeds[rows], x_dim)
+            # A copy: what the simulator writes on it must not be there when it is called again.
+            x[rows] = _call(simulator, random, batch > 0, theta[rows].copy(), seeds[rows], x_dim)
         except (Exception, SystemExit) as error:
             if batch > 1 and rows.stop - rows.start > 1:
                 # Which of them is it?
@@ -59,6 +70,15 @@ def simulate(
             else:
                 failures.append((first, words(error)))
     return x, failures, time.perf_counter() - start
+
+
+def _seed(seed: int) -> None:
+    """Seeds the generators that all of a process share: forked workers would begin with the same numbers."""
+    np.random.seed(seed % 2**32)
+    python_random.seed(seed)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
 
 
 class Unusable(TypeError):
@@ -81,6 +101,8 @@ def _call(
     found = simulator(theta if vectorized else theta[0], **more)
     if found is None:
         raise Unusable(f"the simulator returned None: return {x_dim} numbers")
+    if isinstance(found, np.ma.MaskedArray):
+        found = np.ma.filled(found.astype(float), np.nan)
     array = np.asarray(found)
     if array.dtype.kind not in "fiub":
         raise Unusable(f"the simulator returned {_described(found, array)}: return {x_dim} numbers")
@@ -126,7 +148,7 @@ def workers(executor: Any) -> int | None:
 
 def submit(executor: Any, done: queue.SimpleQueue[Any], token: int, arguments: tuple[Any, ...]) -> Any:
     """Hands a call of `simulate` to the executor; the future goes to the queue when it is done."""
-    future = executor.submit(simulate, *arguments, token)
+    future = executor.submit(simulate, *arguments, token, os.getpid())
     future.add_done_callback(lambda future: done.put((token, future)))
     return future
 

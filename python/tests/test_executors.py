@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -62,7 +64,7 @@ class Recording(Executor):
         return future
 
 
-@pytest.mark.parametrize(("seconds", "largest"), [(1.0, 1), (0.01, 25), (1e-5, 100)])
+@pytest.mark.parametrize(("seconds", "largest"), [(1.0, 1), (0.01, 25), (1e-5, 32)])
 def test_batches_are_sized_by_the_time_that_rows_take(seconds: float, largest: int) -> None:
     pool = Recording(seconds)
     call = {**QUICK, "rounds": 1, "simulations": 2000, "vectorized": False}
@@ -88,6 +90,102 @@ def dies_always(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if theta[0] > 0.97:
         os.kill(os.getpid(), signal.SIGKILL)
     return noisy_row(theta, rng)
+
+
+def shares_generators(theta: np.ndarray) -> np.ndarray:
+    return theta + 0.1 * np.random.randn(2)
+
+
+def test_forked_workers_do_not_share_their_noise() -> None:
+    np.random.randn()
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+        found = didyma.infer(shares_generators, prior(), X_O, executor=pool, **QUICK)
+    theta, x = found.simulations()
+    noise = np.round(x - theta, 5)
+    assert len(np.unique(noise, axis=0)) > 235
+
+
+def test_forked_workers_do_not_keep_the_lock_of_a_run(tmp_path: Path) -> None:
+    script = f"""
+import os, sys, time, multiprocessing
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from concurrent.futures import ProcessPoolExecutor
+import didyma
+from conftest import QUICK, X_O, prior
+from test_executors import slow_row
+pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork"))
+call = {{**QUICK, "vectorized": False, "name": "noisy_row"}}
+didyma.infer(slow_row, prior(), X_O, executor=pool, out=sys.argv[1], **call)
+"""
+    run = tmp_path / "run"
+    process = subprocess.Popen([sys.executable, "-c", script, str(run)], start_new_session=True)
+    while not (run / "run.db").exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.kill()
+    process.wait()
+    try:
+        # Its workers live on, as the system does not end them with it.
+        found = didyma.resume(run, noisy_row, progress=False)
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    same_rows(didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "vectorized": False}), found)
+
+
+class LosesWorkers(Executor):
+    """Loses the worker of every fifth task, of the same rows once, and lives on."""
+
+    _max_workers = 4
+
+    def __init__(self) -> None:
+        self.tasks = 0
+        self.lost: set[int] = set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.tasks += 1
+        future: Future[Any] = Future()
+        first = int(args[4][0])
+        if self.tasks % 5 == 0 and first not in self.lost:
+            self.lost.add(first)
+            future.set_exception(RuntimeError("a worker was lost"))
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@pytest.mark.parametrize("simulator", [noisy_row, noisy_rows])
+def test_lost_batches_are_made_again(simulator: Any) -> None:
+    call = {**QUICK, "vectorized": simulator is noisy_rows, "batch_size": 10}
+    found = didyma.infer(simulator, prior(), X_O, executor=LosesWorkers(), **call)
+    assert found.failures() == []
+    same_rows(didyma.infer(simulator, prior(), X_O, **call), found)
+
+
+def test_ray_by_its_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in with the calls of Ray that the adapter makes."""
+    import types
+
+    import didyma.ray
+
+    class Remote:
+        def __init__(self, function: Callable[..., Any]) -> None:
+            self.function = function
+
+        def remote(self, *args: Any) -> Any:
+            future: Future[Any] = Future()
+            future.set_result(self.function(*args))
+            return types.SimpleNamespace(future=lambda: future)
+
+    ray: Any = types.ModuleType("ray")
+    ray.is_initialized = lambda: True
+    ray.cluster_resources = lambda: {"CPU": 2.0}
+    ray.remote = Remote
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    serial = didyma.infer(noisy_row, prior(), X_O, **QUICK)
+    same_rows(serial, didyma.infer(noisy_row, prior(), X_O, executor=didyma.ray.RayExecutor(), **QUICK))
 
 
 def test_a_broken_pool_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

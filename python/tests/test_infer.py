@@ -101,7 +101,7 @@ def test_reports_of_several(result: didyma.Result, tmp_path: Path) -> None:
     assert didyma.plot([result, other]).svg.startswith("<svg")
 
 
-def test_saved_runs(tmp_path: Path) -> None:
+def test_saved_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = didyma.infer(noisy_row, prior(), X_O, **QUICK)
     temporary = Path(found.directory)
     with pytest.raises(didyma.RunError, match="save it first"):
@@ -109,6 +109,14 @@ def test_saved_runs(tmp_path: Path) -> None:
     found.save(tmp_path / "run")
     assert Path(found.directory) == tmp_path / "run" and not temporary.exists()
     assert (tmp_path / "run" / "report.html").is_file()
+    with pytest.raises(didyma.RunError, match="already holds a run|holds files of something else"):
+        found.save(tmp_path)
+    found.save(tmp_path / "run" / "copy")
+    assert didyma.Result.load(tmp_path / "run" / "copy").finished
+    monkeypatch.chdir(tmp_path)
+    relative = didyma.Result.load("run")
+    monkeypatch.chdir(tmp_path / "run")
+    assert len(relative.simulations()[0]) == 240
     for again in (didyma.Result.load(tmp_path / "run"), pickle.loads(pickle.dumps(found))):
         np.testing.assert_array_equal(again.posterior.sample((9,), seed=1), found.posterior.sample((9,), seed=1))
     theta = didyma.Posterior.load(tmp_path / "run").sample((9,), seed=1)

@@ -23,6 +23,7 @@ import numpy as np
 import didyma
 
 def simulator(theta, rng):
+    open(sys.argv[2], "w").close()
     time.sleep(SLEEP)
     return theta + 0.1 * rng.normal(size=2)
 
@@ -31,7 +32,7 @@ prior = didyma.Uniform(low=[-1, -1], high=[1, 1], names=["a", "b"])
 try:
     didyma.infer(
         simulator, prior, [0.2, -0.1], rounds=2, simulations=120, seed=3, out=sys.argv[1], progress=False,
-        vectorized=False, name="noisy_row", EXECUTOR settings={"train.steps": STEPS, "train.patience": STEPS, "samples": 200},
+        vectorized=False, name="noisy_row", EXECUTOR settings={"train.steps": STEPS, "train.patience": STEPS, "train.epochs": STEPS, "samples": 200},
     )
 except KeyboardInterrupt as interrupt:
     print("KeyboardInterrupt:", interrupt, flush=True)
@@ -39,25 +40,30 @@ except KeyboardInterrupt as interrupt:
 
 
 @pytest.mark.parametrize(
-    ("sleep", "steps", "executor", "wait"),
+    ("sleep", "steps", "executor"),
     [
         # In the user's own function, which takes far longer than we wait.
-        (30, 20, "", 1.0),
+        (30, 20, ""),
         # Between rows.
-        (0.02, 20, "", 2.0),
-        (0.02, 20, "executor=ThreadPoolExecutor(1),", 2.0),
+        (0.02, 20, ""),
+        (0.02, 20, "executor=ThreadPoolExecutor(1),"),
         # In training.
-        (0.0, 200_000, "", 2.0),
+        (0.0, 1_000_000, ""),
     ],
 )
-def test_ctrl_c(sleep: float, steps: int, executor: str, wait: float, tmp_path: Path) -> None:
+def test_ctrl_c(sleep: float, steps: int, executor: str, tmp_path: Path) -> None:
     script = textwrap.dedent(SCRIPT).replace("SLEEP", str(sleep)).replace("STEPS", str(steps))
     script = script.replace("EXECUTOR", executor)
     run = tmp_path / "run"
-    command = [sys.executable, "-c", script, str(run)]
+    command = [sys.executable, "-c", script, str(run), str(tmp_path / "called")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "begun\n"
-    time.sleep(wait)
+    # Until it is where it is to be interrupted.
+    mark = {30: tmp_path / "called", 0.02: run / "run.db", 0.0: run / "checkpoint.safetensors"}[sleep]
+    until = time.monotonic() + 60
+    while not mark.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     start = time.monotonic()
     out, err = process.communicate(timeout=60)
@@ -70,7 +76,7 @@ def test_ctrl_c(sleep: float, steps: int, executor: str, wait: float, tmp_path: 
         return
     assert out.startswith("KeyboardInterrupt: stopped; everything so far is saved; go on with didyma.resume("), out
     if steps == 20:
-        settings = {**QUICK["settings"], "train.patience": 20}
+        settings = {**QUICK["settings"], "train.patience": 20, "train.epochs": 20}
         whole = didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "settings": settings})
         found = didyma.resume(run, noisy_row, progress=False)
         np.testing.assert_array_equal(found.posterior.sample((9,), seed=1), whole.posterior.sample((9,), seed=1))
@@ -79,15 +85,18 @@ def test_ctrl_c(sleep: float, steps: int, executor: str, wait: float, tmp_path: 
 def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     script = textwrap.dedent(SCRIPT).replace("SLEEP", "0.01").replace("STEPS", "20").replace("EXECUTOR", "")
     run = tmp_path / "run"
-    process = subprocess.Popen([sys.executable, "-c", script, str(run)], stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", script, str(run), str(tmp_path / "called")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
-    time.sleep(1.5)
+    while not (run / "run.db").exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.3)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     process.stdout.close()
     found = didyma.resume(run, noisy_row, progress=False)
-    settings = {**QUICK["settings"], "train.patience": 20}
+    settings = {**QUICK["settings"], "train.patience": 20, "train.epochs": 20}
     whole = didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "settings": settings})
     np.testing.assert_array_equal(found.posterior.sample((9,), seed=1), whole.posterior.sample((9,), seed=1))
 

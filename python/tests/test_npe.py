@@ -128,6 +128,43 @@ def test_noise_is_that_of_the_place_in_the_round() -> None:
     assert len({*first[:, 0], *second[:, 0], *whole[:, 0]}) == 120
 
 
+def test_a_few_draws_at_a_time_are_looked_at_together() -> None:
+    inference = npe()
+    five = np.full((5, 2), 0.3)
+    with pytest.raises(didyma.ProposalError, match="cannot be draws of the prior"):
+        for _ in range(20):
+            inference.append_simulations(five, five)
+    # Right ones pass.
+    inference = npe()
+    for seed in range(20):
+        theta = prior().sample((5,), seed=seed)
+        inference.append_simulations(theta, theta)
+
+
+def test_tasks_simulate_too() -> None:
+    task = didyma.tasks.two_moons()
+    inference = didyma.NPE(task.prior, task.x_o, seed=3, settings=SETTINGS)
+    for _ in range(2):
+        theta = inference.propose(120)
+        inference.append_simulations(theta, inference.simulate(task, theta, progress=False)).train(progress=False)
+    whole = didyma.infer(task, **QUICK)
+    posterior = inference.build_posterior()
+    np.testing.assert_array_equal(posterior.sample((9,), seed=1), whole.posterior.sample((9,), seed=1))
+
+
+def test_other_threads_may_look() -> None:
+    inference = npe()
+    theta = inference.propose(50)
+    seen: list[Any] = []
+
+    def simulator(theta: np.ndarray) -> np.ndarray:
+        seen.append((inference.rounds, repr(inference)))
+        return theta
+
+    inference.simulate(simulator, theta, vectorized=False, progress=False)
+    assert seen[-1] == (0, "NPE by tsnpe: 0 rounds trained, 0 simulations since")
+
+
 def test_draws_in_double_precision_may_round_to_an_end() -> None:
     narrow = didyma.Uniform([1000.0], [1001.0])
     theta = np.random.default_rng(0).uniform(1000, 1001, (100_000, 1))

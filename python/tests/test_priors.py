@@ -49,6 +49,8 @@ def test_names() -> None:
     assert named.names == ["p", "shift"] and didyma.Uniform(0, 1, names="p").names == ["p"]
     mixed = didyma.Independent([didyma.Uniform(0, 1), didyma.Uniform(0, 1, names=["p"]), didyma.Uniform(0, 1)])
     assert mixed.names == ["theta1", "p", "theta3"]
+    kept = didyma.Independent([didyma.Uniform(0, 1, names=["theta5"]), didyma.Uniform(0, 1), didyma.Uniform(0, 1)])
+    assert kept.names == ["theta5", "theta2", "theta3"]
 
 
 def test_pickles_and_equality() -> None:
@@ -71,6 +73,8 @@ def test_pickles_and_equality() -> None:
         (lambda: didyma.Uniform([0, 0], 1, names=["a", "a"]), didyma.InputError, "named differently"),
         (lambda: didyma.Normal(0, -1), didyma.InputError, "must be"),
         (lambda: didyma.Normal(0, 1, low=3, high=2), didyma.InputError, "3 to 2, but it must be from a lower to a higher"),
+        (lambda: didyma.Normal(0, 1, low=np.inf), didyma.InputError, "must be"),
+        (lambda: didyma.Uniform(0, 1).sample(10**13), didyma.InputError, "at most 100000000 at a time"),
         (lambda: didyma.Normal(0, 1, low=np.nan), didyma.NotFiniteError, "low or high holds NaN"),
         (lambda: didyma.Uniform(0, 1, names=3), didyma.InputError, "names is of type int: give a list of words"),
         (lambda: didyma.Uniform(0, 1, names=[""]), didyma.InputError, "names has an empty word"),

@@ -26,6 +26,7 @@ def test_a_line_that_changes_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
             return True
 
     screen = Terminal()
+    monkeypatch.setattr(_progress.Terminal, "BETWEEN", (0.0, 10.0))
     monkeypatch.setattr(sys, "stderr", screen)
     didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "progress": True})
     told = screen.getvalue()

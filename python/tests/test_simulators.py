@@ -30,7 +30,7 @@ def shapes_of(function: Any, **more: Any) -> set[int]:
     """Dimensions of what the function was given in the run itself, after first calls."""
     simulator = Counted(function)
     didyma.infer(simulator, prior(), X_O, **{**QUICK, **more})
-    return {len(shape) for shape in simulator.shapes[-100:]}
+    return {len(shape) for shape in simulator.shapes[-3:]}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,15 @@ def shapes_of(function: Any, **more: Any) -> set[int]:
     [
         # The commonest simulator of all: given many rows it would give all the same noise.
         (lambda theta: theta + 0.1 * np.random.randn(2), 1),
-        (lambda theta: theta + 0.1 * np.random.randn(*theta.shape), 2),
+        # Both are right here, but who knows?
+        (lambda theta: theta + 0.1 * np.random.randn(*theta.shape), 1),
+        (lambda theta: theta[:, :] + 0.1 * np.random.randn(*theta.shape), 2),
+        # Sums and coins that all rows would share.
+        (lambda theta: np.exp(theta) / np.exp(theta).sum() + 0.01 * np.random.randn(*theta.shape), 1),
+        (lambda theta: np.exp(theta) / np.exp(theta).sum(), 1),
+        (lambda theta: theta + np.random.randint(0, 2), 1),
+        # Not a number at half of the prior.
+        (lambda theta: np.sqrt(theta) + 0.1 * np.random.randn(2), 1),
         (lambda theta: [theta[0], theta[1] ** 2], 1),
         (lambda theta: np.column_stack([theta[:, 0], theta[:, 1]]), 2),
         # Without noise, both are right, and many at once are quicker.
@@ -119,7 +127,7 @@ def test_failures_are_rows_with_their_reason() -> None:
     assert "_worker" not in raised[0]
     nan = [failure["reason"] for failure in failures if failure["theta"][0] < -0.5]
     assert set(nan) == {"summary 1 is NaN"}
-    assert "simulations failed" in str(found.summary()) or "failed" in str(found.summary())
+    assert f"240 simulations ({len(failures)} failed)" in str(found.summary())
 
 
 def test_a_batch_that_raises_is_taken_apart() -> None:
@@ -131,6 +139,79 @@ def test_a_batch_that_raises_is_taken_apart() -> None:
     found = didyma.infer(simulator, prior(), X_O, vectorized=True, **QUICK)
     failed = np.array([failure["theta"] for failure in found.failures()])
     assert 0 < len(failed) < 60 and (failed[:, 0] > 0.9).all()
+
+
+def test_a_batch_is_taken_apart_with_the_parameters_as_they_were() -> None:
+    def simulator(theta: np.ndarray) -> np.ndarray:
+        theta *= 2
+        if (theta[:, 0] > 1.8).any():
+            raise ValueError("too large")
+        return theta
+
+    found = didyma.infer(simulator, prior(), X_O, vectorized=True, **QUICK)
+    theta, x = found.simulations()
+    np.testing.assert_allclose(x, 2 * theta, rtol=1e-6)
+
+
+def test_masked_numbers_are_failures() -> None:
+    def simulator(theta: np.ndarray) -> Any:
+        return np.ma.array(theta + 0.1 * np.random.randn(2), mask=[theta[0] > 0.5, False])
+
+    found = didyma.infer(simulator, prior(), X_O, vectorized=False, **QUICK)
+    assert found.failures() and all(failure["theta"][0] > 0.5 for failure in found.failures())
+    with pytest.raises(didyma.NotFiniteError, match="x_o is a masked array"):
+        didyma.infer(simulator, prior(), np.ma.array([0.1, 99.0], mask=[0, 1]), **QUICK)
+
+
+def test_a_simulator_that_fails_at_random_is_no_broken_one() -> None:
+    def simulator(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if rng.random() < 0.4:
+            raise RuntimeError("no luck")
+        return noisy_row(theta, rng)
+
+    assert didyma.infer(simulator, prior(), X_O, **QUICK).finished
+
+
+def test_slow_rows_are_stored_one_by_one(tmp_path: Any) -> None:
+    calls = 0
+
+    def simulator(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls > 60:
+            time.sleep(0.12)
+        if calls == 70:
+            raise KeyboardInterrupt
+        return noisy_row(theta, rng)
+
+    with pytest.raises(KeyboardInterrupt):
+        didyma.infer(simulator, prior(), X_O, out=tmp_path / "run", vectorized=False, **QUICK)
+    shown = subprocess.run(
+        [sys.executable, "-m", "didyma", "show", str(tmp_path / "run")], check=True, capture_output=True, text=True
+    )
+    # Sixty quick ones and nine slow ones, but for the first call, which was before the run.
+    assert "0 of 2 rounds, 68 simulations" in shown.stdout
+
+
+def test_a_run_goes_on_with_the_batches_that_it_began_with(tmp_path: Any) -> None:
+    whole = didyma.infer(noisy_rows, prior(), X_O, batch_size=7, **QUICK)
+    calls = 0
+
+    def interrupted(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls > 9:
+            raise KeyboardInterrupt
+        return noisy_rows(theta, rng)
+
+    call = {**QUICK, "vectorized": True, "name": "noisy_rows"}
+    with pytest.raises(KeyboardInterrupt):
+        didyma.infer(interrupted, prior(), X_O, batch_size=7, out=tmp_path / "run", **call)
+    with pytest.raises(didyma.InputError, match=r"began with \(True, 7\)"):
+        didyma.resume(tmp_path / "run", noisy_rows, batch_size=8)
+    found = didyma.resume(tmp_path / "run", noisy_rows, progress=False)
+    for a, b in zip(found.simulations(), whole.simulations()):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(

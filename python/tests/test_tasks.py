@@ -95,6 +95,10 @@ def test_toys_and_rates() -> None:
     law = didyma.toys.alpha("tgrr", 1.8)
     assert law["recipe"]["variance_times_cost"] <= law["paper"]["variance_times_cost"]
     assert law["recipe"]["alpha"] == pytest.approx(1.4)
+    with pytest.raises(didyma.InputError, match="batch is 1000000000000000: give a number from 1"):
+        toy.estimate("rr", batch=10**15)
+    with pytest.raises(didyma.InputError, match="seed is -1: give a whole number"):
+        didyma.metrics.c2st([[1.0]], [[1.0]], seed=-1)
     with pytest.raises(didyma.InputError, match="there is no toy"):
         didyma.toys.Toy("boring")
     with pytest.raises(didyma.InputError, match="method is \"tgr\""):

@@ -7,7 +7,7 @@ use didyma::estimator::{Named, Settings};
 use didyma::files::write_whole;
 use didyma::report::level_plot;
 use didyma::rng::Streams;
-use didyma::run::{Manifest, RunDir, posterior, reports};
+use didyma::run::{Manifest, RunDir, reports};
 use didyma::toy::Toy;
 use serde::Serialize;
 use std::fmt;
@@ -59,17 +59,11 @@ fn of_toy(args: &LevelsArgs, toy: Toy) -> anyhow::Result<Levels> {
     measure(args, args.toy_settings(), args.toy_levels(), &mut toy.queries(), subject)
 }
 
-/// Measures on the flow of the last finished round, and on the simulations that it was trained on: a round that is
-/// still under way would have its share of the proposal wrong.
+/// Measures on the flow of the last finished round.
 fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Levels> {
     let run = RunDir::read(dir)?;
-    let config = Manifest::of(&run)?.config;
-    let posterior = posterior(&run)?;
-    let rounds = reports(&run)?.len();
-    let mut rows = run.rows()?;
-    rows.retain(|row| row.round as usize <= rounds);
-    let mut flow =
-        TrainedFlow::of_posterior(&posterior, rows, config.failures.meaning, args.threads())?;
+    let (config, rounds) = (Manifest::of(&run)?.config, reports(&run)?.len());
+    let mut flow = TrainedFlow::of_run(&run, args.threads())?;
     let (settings, note) = args.run_settings(&config, &flow);
     let highest = args.run_levels(&settings, &flow)?;
     let subject = Subject::Run {

@@ -17,6 +17,12 @@ pub struct Numbers {
 pub fn numbers(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Numbers> {
     let py = value.py();
     let numpy = py.import("numpy")?;
+    let masked = numpy.getattr("ma")?;
+    if masked.call_method1("is_masked", (value,))?.extract()? {
+        return Err(Kind::NotFinite.error(format!(
+            "{name} is a masked array with masked numbers: fill them, or leave them out"
+        )));
+    }
     let array = numpy.call_method1("asarray", (value,)).map_err(|cause| {
         Kind::Dtype.from(cause, format!("{name} cannot be made a numpy array: give numbers"))
     })?;
@@ -126,6 +132,20 @@ pub fn words(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     }
 }
 
+/// How many there may be of anything that is made in memory.
+const MOST: usize = 100_000_000;
+
+/// A number of things, at least one and not more than fit into memory.
+pub fn limited(name: &str, value: Option<&Bound<'_, PyAny>>, default: usize) -> PyResult<usize> {
+    let found = whole(name, value)?.unwrap_or(default);
+    match (1..=MOST).contains(&found) {
+        true => Ok(found),
+        false => {
+            Err(Kind::Input.error(format!("{name} is {found}: give a number from 1 to {MOST}")))
+        }
+    }
+}
+
 /// What an object is, for a sentence.
 pub fn type_name(value: &Bound<'_, PyAny>) -> String {
     let class = value.get_type();
@@ -157,6 +177,12 @@ pub fn matrix<'py, T: numpy::Element>(
 /// How many samples a shape asks for: `(n,)`, or n itself.
 pub fn count(shape: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = shape.extract::<usize>().or_else(|_| shape.extract::<(usize,)>().map(|(n,)| n));
+    if let Ok(number) = number
+        && number > MOST
+    {
+        let text = format!("sample_shape asks for {number} rows: ask for at most {MOST} at a time");
+        return Err(Kind::Input.error(text));
+    }
     number.map_err(|_| {
         let text = shape.repr().map_or("something else".to_owned(), |text| text.to_string());
         Kind::Shape.error(format!("sample_shape is {text}: give (n,), as in sample((1000,))"))

@@ -21,9 +21,17 @@ const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 /// Times that a row may take its worker with it, alone.
 const LOSSES: usize = 2;
 
+/// Rows that go together.
+#[derive(Clone, Debug, PartialEq)]
+struct Part {
+    rows: Range<usize>,
+    /// Whether it is less than a unit, whose rows are calls of their own then.
+    divided: bool,
+}
+
 /// Rows that a pool has.
 struct Given {
-    part: Range<usize>,
+    part: Part,
     future: Py<PyAny>,
     /// Of the pool that has them.
     generation: u64,
@@ -45,7 +53,7 @@ pub fn make(
         rows,
         done,
         workers,
-        waiting: 0..rows.seeds.len(),
+        waiting: vec![Part { rows: 0..rows.seeds.len(), divided: false }],
         suspects: Vec::new(),
         under_way: HashMap::new(),
         losses: BTreeMap::new(),
@@ -65,13 +73,13 @@ struct Work<'a> {
     done: &'a Sender<Piece>,
     /// How many there were, and when.
     workers: (usize, Instant),
-    /// Those that were not given out yet.
-    waiting: Range<usize>,
-    /// Those that may have taken a worker with them: tried one after another, nothing beside them.
-    suspects: Vec<Range<usize>>,
+    /// Those that were not given out yet, the next ones last.
+    waiting: Vec<Part>,
+    /// Those that may have broken a pool: tried one after another, nothing beside them.
+    suspects: Vec<Part>,
     under_way: HashMap<u64, Given>,
-    /// How often a row, or a unit that begins with it, was lost alone.
-    losses: BTreeMap<(usize, bool), usize>,
+    /// How often a part was lost by its own fault, as far as can be told.
+    losses: BTreeMap<(usize, usize), usize>,
     /// Seconds of simulation, and rows that took them.
     measured: (f64, usize),
     /// Rows of the largest batch so far.
@@ -85,7 +93,9 @@ impl Work<'_> {
                 return Ok(());
             }
             if self.workers.1.elapsed() >= BETWEEN_COUNTS {
-                self.workers = (self.pool.workers(py)?, Instant::now());
+                // One that does not answer may answer later; if it is gone, it will take no work.
+                let count = self.pool.workers(py).unwrap_or(self.workers.0);
+                self.workers = (count, Instant::now());
             }
             self.give_out(py)?;
             if self.under_way.is_empty() {
@@ -115,16 +125,23 @@ impl Work<'_> {
         {
             return self.submit(py, part);
         }
-        while self.suspects.is_empty()
-            && self.under_way.len() < AHEAD * self.workers.0
-            && !self.waiting.is_empty()
-        {
-            let size = self.size();
-            let part = self.waiting.start..self.waiting.end.min(self.waiting.start + size);
-            self.waiting.start = part.end;
+        while self.suspects.is_empty() && self.under_way.len() < AHEAD * self.workers.0 {
+            let Some(part) = self.next() else { break };
             self.submit(py, part)?;
         }
         Ok(())
+    }
+
+    /// The next batch.
+    fn next(&mut self) -> Option<Part> {
+        let size = self.size();
+        let Part { rows, divided } = self.waiting.pop()?;
+        if rows.len() <= size {
+            return Some(Part { rows, divided });
+        }
+        let middle = rows.start + size;
+        self.waiting.push(Part { rows: middle..rows.end, divided });
+        Some(Part { rows: rows.start..middle, divided })
     }
 
     /// Rows of the next batch: what takes the target time, at most four times the largest so far, and few enough for all
@@ -137,65 +154,79 @@ impl Work<'_> {
             0 => unit,
             _ => (target * rows as f64 / seconds.max(1e-9)) as usize,
         };
-        let share = self.waiting.len().div_ceil(AHEAD * self.workers.0);
+        let waiting: usize = self.waiting.iter().map(|part| part.rows.len()).sum();
+        let share = waiting.div_ceil(AHEAD * self.workers.0);
         let size = by_time.min(4 * self.largest).min(share).max(1).next_multiple_of(unit);
         self.largest = self.largest.max(size);
         size
     }
 
-    fn submit(&mut self, py: Python<'_>, part: Range<usize>) -> PyResult<()> {
-        let alone = part.len() < self.function.unit() && part.end != self.rows.seeds.len();
-        let (token, future) =
-            self.pool.submit(py, self.function, self.rows, part.clone(), alone)?;
+    fn submit(&mut self, py: Python<'_>, part: Part) -> PyResult<()> {
+        let rows = part.rows.clone();
+        let (token, future) = self.pool.submit(py, self.function, self.rows, rows, part.divided)?;
         let generation = self.pool.generation;
         self.under_way.insert(token, Given { part, future, generation });
         Ok(())
     }
 
-    fn answered(&mut self, part: Range<usize>, answer: &Answer) -> PyResult<()> {
+    fn answered(&mut self, part: Part, answer: &Answer) -> PyResult<()> {
         let x_dim = self.function.dims().1;
-        if answer.x.len() != part.len() * x_dim {
+        let (start, made) = (part.rows.start, answer.rows(x_dim));
+        if made > part.rows.len() || made == 0 {
             return Err(impossible("an executor gave the answer of another batch"));
         }
         self.measured.0 += answer.seconds;
-        self.measured.1 += part.len();
+        self.measured.1 += made;
         // The receiver lives as long as the work.
-        let _ = self.done.send(answer.piece(part.start, x_dim));
+        let _ = self.done.send(answer.piece(start, x_dim));
+        // They took longer than they should have: the rest is another batch.
+        if made < part.rows.len() {
+            self.waiting.push(Part { rows: start + made..part.rows.end, ..part });
+        }
         Ok(())
     }
 
-    /// Rows whose worker was lost: whose fault it was shows when each is tried alone.
+    /// Rows whose worker was lost. If it took the whole pool with it, whose fault it was shows when each part is tried with
+    /// nothing beside it; else it was theirs.
     fn lost(&mut self, py: Python<'_>, given: Given, error: PyErr) -> PyResult<()> {
         let Given { part, generation, .. } = given;
-        let alone = self.under_way.is_empty();
-        let reason = error.to_string();
+        let (alone, reason) = (self.under_way.is_empty(), error.to_string());
+        let broken = is_broken(py, &error)?;
         // A pool that was replaced meanwhile has told of it before.
-        if is_broken(py, &error)? && generation == self.pool.generation {
+        if broken && generation == self.pool.generation {
             // The others were in it, too.
             let others = self.under_way.extract_if(|_, given| given.generation == generation);
             self.suspects.extend(others.map(|(_, given)| given.part));
             self.pool.replace(py, error)?;
         }
-        let unit = self.function.unit();
-        let losses = self.losses.entry((part.start, part.len() > 1)).or_default();
-        *losses += usize::from(alone);
-        match part.len() {
-            1 if *losses >= LOSSES => {
-                let x = vec![f64::NAN; self.function.dims().1];
-                let mut piece = Piece::new(part.start);
-                let why = format!("its worker was lost {LOSSES} times: {reason}");
-                piece.push(&x, Err(SimulationFailed(why)));
-                let _ = self.done.send(piece);
-            }
+        let losses = self.losses.entry((part.rows.start, part.rows.end)).or_default();
+        *losses += usize::from(alone || !broken);
+        let guilty = *losses >= LOSSES;
+        let parts = match (guilty, part.rows.len()) {
+            (true, 1) => return self.failed(part.rows.start, &reason),
             // A unit has random numbers of its own: it is taken apart only if it is at fault.
-            length if alone && length > 1 && (length > unit || *losses >= LOSSES) => {
-                let half = (length / 2).max(1);
-                let half = if length > unit { half.next_multiple_of(unit) } else { half };
-                let half = if half < length { half } else { length / 2 };
-                self.suspects.extend([part.start + half..part.end, part.start..part.start + half]);
-            }
-            _ => self.suspects.push(part),
-        }
+            (guilty, length) if length > self.function.unit() || guilty => self.halves(part),
+            _ => vec![part],
+        };
+        if broken { &mut self.suspects } else { &mut self.waiting }.extend(parts);
+        Ok(())
+    }
+
+    /// Both halves of a part, the second first; of whole units, if there are several.
+    fn halves(&self, part: Part) -> Vec<Part> {
+        let (Range { start, end }, unit) = (part.rows, self.function.unit());
+        let divided = part.divided || end - start <= unit;
+        let half = (end - start).div_ceil(2);
+        let middle = start + if divided { half } else { half.next_multiple_of(unit) };
+        vec![Part { rows: middle..end, divided }, Part { rows: start..middle, divided }]
+    }
+
+    fn failed(&self, row: usize, reason: &str) -> PyResult<()> {
+        let x = vec![f64::NAN; self.function.dims().1];
+        let mut piece = Piece::new(row);
+        let why = format!("its worker was lost {LOSSES} times: {reason}");
+        piece.push(&x, Err(SimulationFailed(why)));
+        let _ = self.done.send(piece);
         Ok(())
     }
 }

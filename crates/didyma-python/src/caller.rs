@@ -159,8 +159,10 @@ impl Caller {
         let mut answering = Answering { caller: self, receiver, stop, error: None, done: None };
         let found = answering.until_done(py);
         let error = answering.error.take();
-        // What it shows last is no reason to lose a run.
-        let _ = self.progress.call_method0(py, "finish");
+        // What it shows last is no reason to lose a run, but a Ctrl-C meanwhile is one to say so.
+        let finished = self.progress.call_method0(py, "finish").err();
+        let finished = finished.filter(|error| !error.is_instance_of::<PyException>(py));
+        let error = error.or(finished);
         let error = error.map(|error| match error.is_instance_of::<PyKeyboardInterrupt>(py) {
             true => PyKeyboardInterrupt::new_err(stopped.to_owned()),
             false => error,
@@ -280,13 +282,13 @@ fn here(
     let (unit, all) = (function.unit(), request.rows.seeds.len());
     let (mut start, mut size) = (0, unit);
     while start < all && between(py)?.is_continue() {
-        let part = start..all.min(start + size);
         let clock = Instant::now();
-        let answer = function.call(py, &request.rows, part.clone())?;
+        let answer = function.call(py, &request.rows, start..all.min(start + size))?;
         let _ = request.done.send(answer.piece(start, function.dims().1));
-        let each = clock.elapsed().as_secs_f64() / part.len() as f64;
+        let made = answer.rows(function.dims().1);
+        let each = clock.elapsed().as_secs_f64() / made as f64;
         size = ((TARGET / each) as usize).clamp(1, 4 * size).next_multiple_of(unit);
-        start = part.end;
+        start += made;
     }
     Ok(())
 }

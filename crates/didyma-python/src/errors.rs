@@ -48,6 +48,12 @@ impl Kind {
         })
     }
 
+    /// Whether an exception is one of these.
+    pub fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
+        let class = py.import("didyma.errors").and_then(|module| module.getattr("DidymaError"));
+        class.is_ok_and(|class| error.value(py).is_instance(&class).unwrap_or(false))
+    }
+
     /// The same, raised from another exception.
     pub fn from(self, cause: PyErr, text: impl Into<String>) -> PyErr {
         let error = self.error(text);

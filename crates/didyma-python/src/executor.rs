@@ -5,11 +5,13 @@ use crate::errors::Kind;
 use crate::function::{Answer, Function, Rows};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyType};
 use std::ops::{ControlFlow, Range};
 
 /// Seconds to wait for an answer before signals and progress are looked at.
 const POLL: f64 = 0.1;
+/// Seconds after which a worker gives back what it has.
+const PATIENCE: f64 = 1.0;
 /// Workers of an executor that does not tell how many it has.
 const UNKNOWN: usize = 32;
 
@@ -56,13 +58,22 @@ impl Pool {
         })
     }
 
-    /// One call, waited for.
-    pub fn call(&mut self, py: Python<'_>, function: &Function, rows: &Rows) -> PyResult<Answer> {
+    /// One call, waited for; or why its worker was lost.
+    pub fn call(
+        &mut self,
+        py: Python<'_>,
+        function: &Function,
+        rows: &Rows,
+    ) -> PyResult<Result<Answer, String>> {
         let count = rows.seeds.len();
         let (token, future) = self.submit(py, function, rows, 0..count, false)?;
         loop {
             match self.take(py) {
-                Ok(Some((found, Ok(answer)))) if found == token => return Ok(answer),
+                Ok(Some((found, Ok(answer)))) if found == token => return Ok(Ok(answer)),
+                Ok(Some((found, Err(error)))) if found == token && is_broken(py, &error)? => {
+                    let why = format!("its worker was lost: {error}");
+                    return self.replace(py, error).map(|()| Err(why));
+                }
                 Ok(Some((found, Err(error)))) if found == token => {
                     return Err(Kind::Executor.from(
                         error,
@@ -103,7 +114,7 @@ impl Pool {
     ) -> PyResult<(u64, Py<PyAny>)> {
         self.next_token += 1;
         let token = self.next_token;
-        let arguments = function.arguments(py, rows, part, alone)?;
+        let arguments = function.arguments(py, rows, part, alone, PATIENCE)?;
         let worker = py.import("didyma._worker")?;
         let submit = |pool: &Self| {
             worker.call_method1("submit", (&pool.executor, &pool.queue, token, &arguments))
@@ -133,13 +144,20 @@ impl Pool {
                  ProcessPoolExecutor(4)), so that it can be replaced",
             ));
         };
-        let options = pyo3::types::PyDict::new(py);
-        options.set_item("wait", false)?;
-        // One that is broken may not even close.
-        let _ = self.executor.call_method(py, "shutdown", (), Some(&options));
-        self.executor = maker.call0(py)?;
+        let next = maker.call0(py)?;
+        self.close(py);
+        self.executor = next;
         self.generation += 1;
         Ok(())
+    }
+
+    /// Closes one that was made here.
+    fn close(&self, py: Python<'_>) {
+        let options = PyDict::new(py);
+        // One that is broken may not even close.
+        let _ = options
+            .set_item("wait", false)
+            .and_then(|()| self.executor.call_method(py, "shutdown", (), Some(&options)));
     }
 
     /// The next call that is done, if one is soon.
@@ -153,6 +171,14 @@ impl Pool {
         match error.is_none() {
             true => Ok(Some((token, Ok(Answer::of(&answer)?)))),
             false => Ok(Some((token, Err(PyErr::from_value(error))))),
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.maker.is_some() {
+            Python::attach(|py| self.close(py));
         }
     }
 }

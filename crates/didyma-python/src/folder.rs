@@ -26,7 +26,8 @@ impl Folder {
     }
 
     pub fn kept(path: PathBuf) -> Self {
-        Self { path, temporary: None }
+        // The process may go to another directory later.
+        Self { path: std::path::absolute(&path).unwrap_or(path), temporary: None }
     }
 
     pub fn path(&self) -> &Path {
@@ -48,6 +49,7 @@ impl Folder {
 /// Copies the files of a run to a new directory, the database first read to its end.
 pub fn copied(from: &Path, to: &Path) -> didyma::Result<()> {
     let manifest = RunDir::read(from)?.config().to_owned();
+    RunDir::can_begin(to)?;
     // It refuses what no run can begin in, and makes what is missing.
     drop(RunDir::create(to, &manifest)?);
     let io = |action, path: &Path| {
@@ -56,7 +58,7 @@ pub fn copied(from: &Path, to: &Path) -> didyma::Result<()> {
     };
     for entry in std::fs::read_dir(from).map_err(io("read", from))? {
         let entry = entry.map_err(io("read", from))?;
-        if entry.file_name() != "lock" {
+        if entry.file_name() != "lock" && entry.path().is_file() {
             let path = to.join(entry.file_name());
             std::fs::copy(entry.path(), &path).map_err(io("write", &path))?;
         }

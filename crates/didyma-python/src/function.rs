@@ -14,8 +14,16 @@ use std::ops::Range;
 
 /// Rows of a call of a vectorised function, unless the user says otherwise.
 const BATCH: usize = 100;
-/// Draws of the prior at which a first call is tried.
+/// Times that a first call is tried, each at other draws of the prior.
 const TRIES: usize = 10;
+/// Draws at which calls of one row and of many are compared. Noise that all rows share, were it the throw of a coin, would be
+/// overlooked once in 2¹⁶.
+const COMPARED: usize = 17;
+/// Seconds of a call of one row, above which many together gain nothing.
+const QUICK: f64 = 1e-3;
+
+/// Seconds after which calls here give back what they have.
+const PATIENCE: f64 = 0.1;
 
 /// A function, and how it is called.
 pub struct Function {
@@ -46,8 +54,8 @@ pub struct Answer {
 impl Function {
     /// Calls the function at draws of the prior: does it work, and does it take many rows or one?
     ///
-    /// Many rows: of identical rows, given together, a function of many makes different noise; and a function without
-    /// noise gives the same twice. A function of one row fails, gives another shape, or the same noise for all rows.
+    /// If it takes one row, that is right, whatever it would make of many: noise or sums that all rows share would be wrong
+    /// without a word. Many are quicker only if a call takes next to no time, and are taken if they are exactly the same.
     pub fn probe(
         simulator: &Bound<'_, PyAny>,
         prior: &Prior,
@@ -81,6 +89,11 @@ impl Function {
         Probe { py, prior, pool, candidates }.found()
     }
 
+    /// Rows of a call; 0 for a function of single rows.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
     /// Rows that belong together.
     pub fn unit(&self) -> usize {
         self.batch.max(1)
@@ -90,25 +103,27 @@ impl Function {
         self.dims
     }
 
-    /// Arguments of `didyma._worker.simulate`; of `alone`, each row is a call.
+    /// Arguments of `didyma._worker.simulate`, which returns what it has after so many seconds; if `alone`, each row is a
+    /// call.
     pub fn arguments<'py>(
         &self,
         py: Python<'py>,
         rows: &Rows,
         part: Range<usize>,
         alone: bool,
+        patience: f64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (theta_dim, x_dim) = self.dims;
         let theta = rows.theta[part.start * theta_dim..part.end * theta_dim].to_vec();
         let theta = matrix(py, theta, theta_dim)?;
         let seeds = PyArray1::from_slice(py, &rows.seeds[part]);
         let batch = if alone { self.batch.min(1) } else { self.batch };
-        (&self.simulator, &self.random, batch, theta, seeds, x_dim).into_pyobject(py)
+        (&self.simulator, &self.random, batch, theta, seeds, x_dim, patience).into_pyobject(py)
     }
 
     /// Calls it here.
     pub fn call(&self, py: Python<'_>, rows: &Rows, part: Range<usize>) -> PyResult<Answer> {
-        let arguments = self.arguments(py, rows, part, false)?;
+        let arguments = self.arguments(py, rows, part, false, PATIENCE)?;
         let found = py.import("didyma._worker")?.call_method1("simulate", arguments)?;
         Answer::of(&found)
     }
@@ -119,6 +134,11 @@ impl Answer {
     pub fn of(found: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (x, failures, seconds): (Bound<'_, PyAny>, _, _) = found.extract()?;
         Ok(Self { x: numbers("x", &x)?.data, failures, seconds })
+    }
+
+    /// How many rows there are: fewer than asked for, if they took long.
+    pub fn rows(&self, x_dim: usize) -> usize {
+        self.x.len() / x_dim
     }
 
     /// The same as a piece of a run.
@@ -145,16 +165,16 @@ struct Probe<'a, 'py> {
 
 impl Probe<'_, '_> {
     fn found(mut self) -> PyResult<Function> {
-        let streams = Streams::new(0);
-        let draws = streams.simulations(Purpose::Parameters, 0);
-        let theta = self.prior.sample_rows(TRIES, &draws, parallel::cores());
+        let dim = self.prior.dim();
+        let draws = Streams::new(0).simulations(Purpose::Parameters, 0);
+        let theta = self.prior.sample_rows(TRIES * COMPARED, &draws, parallel::cores());
+        let theta: Vec<f64> = theta.into_iter().map(f64::from).collect();
         let mut why = String::new();
-        for theta in theta.chunks_exact(self.prior.dim()) {
-            let theta: Vec<f64> = theta.iter().map(|&t| t.into()).collect();
-            match self.at(&theta)? {
-                Ok(which) => {
+        for (number, theta) in theta.chunks_exact(COMPARED * dim).enumerate() {
+            match self.at(theta, number)? {
+                Ok(many) => {
                     let [row, all] = self.candidates;
-                    return Ok(if which { all } else { row }.expect("it was called"));
+                    return Ok(if many { all } else { row }.expect("it was called"));
                 }
                 Err(reason) => why = reason,
             }
@@ -165,54 +185,69 @@ impl Probe<'_, '_> {
         )))
     }
 
-    /// Whether it takes many rows, by calls at this θ; or why it failed.
-    fn at(&mut self, theta: &[f64]) -> PyResult<Result<bool, String>> {
-        let (with_rows, with_many) = (self.candidates[0].is_some(), self.candidates[1].is_some());
-        if !with_rows || !with_many {
-            return Ok(self.try_call(with_many, theta, 1, 0)?.map(|_| with_many));
-        }
-        let dims = [theta.len(), self.candidates[0].as_ref().map_or(0, |f| f.dims.1)];
-        // A number of rows that no accident of shapes can be taken for.
-        let rows = (2..).find(|n| !dims.contains(n)).expect("one of the first four");
-        if let Ok(first) = self.try_call(true, theta, rows, 0)? {
-            let x_dim = first.len() / rows;
-            let alike = first.chunks_exact(x_dim).all(|row| row == &first[..x_dim]);
-            let mut repeated = || -> PyResult<bool> {
-                Ok(self.try_call(true, theta, rows, rows)?.is_ok_and(|again| again == first))
+    /// Whether it takes many rows, by calls at these draws; or why it failed.
+    fn at(&mut self, theta: &[f64], number: usize) -> PyResult<Result<bool, String>> {
+        let (dim, first) = (self.prior.dim(), number * COMPARED);
+        let [row, many] = [self.candidates[0].is_some(), self.candidates[1].is_some()];
+        let one = match row {
+            true => self.call(false, &theta[..dim], first)?,
+            false => Err("it is said to take many rows".to_owned()),
+        };
+        let (Ok(answer), true) = (&one, many) else {
+            // A number of rows that no accident of shapes can be taken for.
+            let dims = [dim, self.candidates.iter().flatten().map(|f| f.dims.1).sum()];
+            let rows = (2..).find(|n| !dims.contains(n)).expect("one of the first four");
+            return match one {
+                Err(why) if many => {
+                    let all = self.call(true, &theta[..rows * dim], first)?;
+                    // Of a function of one row, its own error says more.
+                    Ok(all.map(|_| true).map_err(|other| if row { why } else { other }))
+                }
+                one => Ok(one.map(|_| false)),
             };
-            if !alike || repeated()? {
-                return Ok(Ok(true));
-            }
+        };
+        // Not worth the while, or not to be decided.
+        if answer.seconds > QUICK {
+            return Ok(Ok(false));
         }
-        Ok(self.try_call(false, theta, 1, 0)?.map(|_| false))
+        let singly = self.call(false, theta, first)?;
+        let together = self.call(true, theta, first)?;
+        let bits = |answer: Answer| answer.x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+        Ok(Ok(match (singly, together) {
+            (Ok(singly), Ok(together)) => bits(singly) == bits(together),
+            _ => false,
+        }))
     }
 
-    /// Summaries of so many equal rows, or why there are none.
-    fn try_call(
+    /// Summaries of these rows, given one by one or together, or why there are none.
+    fn call(
         &mut self,
         many: bool,
         theta: &[f64],
-        rows: usize,
         first: usize,
-    ) -> PyResult<Result<Vec<f64>, String>> {
+    ) -> PyResult<Result<Answer, String>> {
         let function = self.candidates[usize::from(many)].as_ref().expect("it comes into question");
         let streams = Streams::new(0).simulations(Purpose::Simulation, 0);
-        let seeds = (first..first + rows).map(|row| streams.stream(row as u64).seed()).collect();
-        let work = Rows { theta: theta.repeat(rows), seeds };
-        // Together: a batch that is smaller would show nothing.
-        let together = Function {
+        let count = theta.len() / self.prior.dim();
+        let seeds = (first..first + count).map(|row| streams.stream(row as u64).seed()).collect();
+        let work = Rows { theta: theta.to_vec(), seeds };
+        // All in one call: smaller batches would show nothing.
+        let function = Function {
             simulator: function.simulator.clone_ref(self.py),
             random: function.random.clone(),
-            batch: if many { rows } else { 0 },
+            batch: if many { count } else { 0 },
             dims: function.dims,
         };
         let answer = match &mut self.pool {
-            Some(pool) => pool.call(self.py, &together, &work)?,
-            None => together.call(self.py, &work, 0..rows)?,
+            Some(pool) => match pool.call(self.py, &function, &work)? {
+                Ok(answer) => answer,
+                Err(why) => return Ok(Err(why)),
+            },
+            None => function.call(self.py, &work, 0..count)?,
         };
-        Ok(match answer.failures.into_iter().next() {
-            Some((_, why)) => Err(why),
-            None => Ok(answer.x),
+        Ok(match answer.failures.first() {
+            Some((_, why)) => Err(why.clone()),
+            None => Ok(answer),
         })
     }
 }

@@ -15,6 +15,7 @@ use didyma::problem::Source;
 use didyma::rounds::Progress;
 use didyma::run::{Manifest, RunDir, carry_on, progress as run_progress};
 use didyma::tasks::Task as Known;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use std::path::{Path, PathBuf};
@@ -25,9 +26,29 @@ pub struct Running<'a, 'py> {
     pub vectorized: Option<bool>,
     pub batch_size: Option<&'a Bound<'py, PyAny>>,
     pub progress: bool,
+    /// How the run began to call it, if it did: 0 for single rows, else rows of a call.
+    pub began: Option<usize>,
 }
 
 impl Running<'_, '_> {
+    /// Whether the function takes many rows and how many, as far as it is known.
+    fn calls(&self) -> PyResult<(Option<bool>, Option<usize>)> {
+        let (vectorized, batch) = (self.vectorized, whole("batch_size", self.batch_size)?);
+        let Some(began) = self.began else { return Ok((vectorized, batch)) };
+        let same = vectorized.is_none_or(|many| many == (began > 0))
+            && batch.is_none_or(|batch| began == 0 || batch == began);
+        match (same, began) {
+            (true, _) => Ok((Some(began > 0), Some(began.max(1)))),
+            (false, 0) => Err(Kind::Input.error(
+                "vectorized is true, but the run began with calls of single rows, and rows must not depend on it: leave it out",
+            )),
+            (false, _) => Err(Kind::Input.error(format!(
+                "vectorized or batch_size differ from those that the run began with (True, {began}), and rows must not depend on \
+                 it: leave them out"
+            ))),
+        }
+    }
+
     /// Who answers the engine; with a function, after first calls of it.
     pub fn caller(
         &self,
@@ -39,7 +60,7 @@ impl Running<'_, '_> {
         let function = match simulator {
             Some(simulator) => {
                 let mut pool = self.executor.map(Pool::new).transpose()?;
-                let (vectorized, batch) = (self.vectorized, whole("batch_size", self.batch_size)?);
+                let (vectorized, batch) = self.calls()?;
                 let function =
                     Function::probe(simulator, prior, x_dim, vectorized, batch, pool.as_mut())?;
                 Some((function, pool))
@@ -114,31 +135,46 @@ pub fn infer(
     let stated = Stated { simulator, prior, x_o, truth, name, summaries };
     let Question { manifest, function } = stated.question(&choices)?;
     let threads = self::threads(threads)?;
+    let running = Running { executor, vectorized, batch_size, progress, began: None };
+    if let Some(path) = &out {
+        match RunDir::read(path) {
+            Ok(run) if resume => {
+                same_run(&Manifest::of(&run).map_err(python)?, &manifest, path)?;
+                drop(run);
+                return go_on(py, path.clone(), function.as_ref(), running, false, threads);
+            }
+            _ => RunDir::can_begin(path).map_err(python)?,
+        }
+    }
+    let mut manifest = manifest;
     let task = manifest.problem().map_err(python)?;
-    let running = Running { executor, vectorized, batch_size, progress };
     let x_dim = task.observation.len();
     let mut caller = running.caller(py, function.as_ref(), &task.prior, x_dim)?;
+    if let (Some(problem), Some((function, _))) = (&mut manifest.problem, &caller.function) {
+        problem.source = Source::Function { batch: function.batch() };
+    }
     let folder = Folder::new(out)?;
-    let (run, so_far) = begun(folder.path(), &manifest, resume)?;
-    carried(py, &mut caller, run, task, so_far, folder, threads)
+    let run = RunDir::create(folder.path(), &manifest.to_json().to_string()).map_err(python)?;
+    carried(py, &mut caller, run, task, Progress::default(), folder, threads)
 }
 
-/// A new run, or the same one if it is there and may go on.
-fn begun(path: &Path, manifest: &Manifest, resume: bool) -> PyResult<(RunDir, Progress)> {
-    if !resume || RunDir::read(path).is_err() {
-        let run = RunDir::create(path, &manifest.to_json().to_string()).map_err(python)?;
-        return Ok((run, Progress::default()));
+/// Refuses a directory that holds another run than the one that is asked for.
+fn same_run(found: &Manifest, asked: &Manifest, path: &Path) -> PyResult<()> {
+    let mut asked = asked.clone();
+    // How a function is called was found out when the run began.
+    if let (Some(asked), Some(found)) = (&mut asked.problem, &found.problem)
+        && let Source::Function { .. } = asked.source
+    {
+        asked.source.clone_from(&found.source);
     }
-    let run = RunDir::open(path).map_err(python)?;
-    if Manifest::of(&run).map_err(python)? != *manifest {
-        return Err(Kind::Run.error(format!(
+    match *found == asked {
+        true => Ok(()),
+        false => Err(Kind::Run.error(format!(
             "{} holds another run (its prior, observation, settings or seed differ): choose another out, or go on with that \
              one by didyma.resume",
             path.display()
-        )));
+        ))),
     }
-    let so_far = run_progress(&run).map_err(python)?;
-    Ok((run, so_far))
 }
 
 /// Goes on with a run that was stopped, killed, or ended by an error, from where it was.
@@ -163,28 +199,51 @@ pub fn resume(
     threads: Option<&Bound<'_, PyAny>>,
     progress: bool,
 ) -> PyResult<Found> {
-    let threads = self::threads(threads)?;
-    let mut run = RunDir::open(&directory).map_err(python)?;
+    let running = Running { executor, vectorized, batch_size, progress, began: None };
+    go_on(py, directory, simulator, running, retry_failed, self::threads(threads)?)
+}
+
+/// Goes on with the run in a directory.
+fn go_on(
+    py: Python<'_>,
+    directory: PathBuf,
+    simulator: Option<&Bound<'_, PyAny>>,
+    running: Running<'_, '_>,
+    retry_failed: bool,
+    threads: usize,
+) -> PyResult<Found> {
+    let run = RunDir::read(&directory).map_err(python)?;
     let manifest = Manifest::of(&run).map_err(python)?;
-    let of_function = manifest.problem.as_ref().is_some_and(|p| p.source == Source::Function);
     let finished = run.rounds().map_err(python)?.len() as u32;
-    if simulator.is_some() != of_function && finished < manifest.config.rounds {
-        return Err(Kind::Input.error(match of_function {
-            true => "simulator is missing: the run is of a Python function; give it as didyma.resume(directory, simulator)",
-            false => "simulator was given, but the run knows its own: leave it out",
+    drop(run);
+    let began = batch_of(&manifest);
+    let unfinished = finished < manifest.config.rounds;
+    if simulator.is_some() != began.is_some() && unfinished {
+        return Err(Kind::Input.error(match began {
+            Some(_) => "simulator is missing: the run is of a Python function; give it as didyma.resume(directory, simulator)",
+            None => "simulator was given, but the run knows its own: leave it out",
         }));
-    }
-    if retry_failed {
-        run.forget_failures(finished + 1).map_err(python)?;
     }
     let task = manifest.problem().map_err(python)?;
     // A finished run needs nothing of them.
-    let unfinished = finished < manifest.config.rounds;
-    let (simulator, executor) = (simulator.filter(|_| unfinished), executor.filter(|_| unfinished));
-    let running = Running { executor, vectorized, batch_size, progress };
+    let simulator = simulator.filter(|_| unfinished);
+    let executor = running.executor.filter(|_| unfinished);
+    let running = Running { executor, began, ..running };
     let mut caller = running.caller(py, simulator, &task.prior, task.observation.len())?;
+    let mut run = RunDir::open(&directory).map_err(python)?;
+    if retry_failed {
+        run.forget_failures(finished + 1).map_err(python)?;
+    }
     let so_far = run_progress(&run).map_err(python)?;
     carried(py, &mut caller, run, task, so_far, Folder::kept(directory), threads)
+}
+
+/// How the function of a run is called, if it is a run of one.
+pub fn batch_of(manifest: &Manifest) -> Option<usize> {
+    match manifest.problem.as_ref()?.source {
+        Source::Function { batch } => Some(batch),
+        _ => None,
+    }
 }
 
 /// Carries a run on to its end.
@@ -202,6 +261,8 @@ fn carried(
     let (asks, kept) = (caller.function.is_some(), folder.is_kept());
     let path = folder.path().to_owned();
     let words = if asks { ", simulator" } else { "" };
+    #[cfg(unix)]
+    let _held = Held::new(py, &run)?;
     let go_on = format!("everything so far is saved; go on with didyma.resume({path:?}{words})");
     let done = caller.answer(py, &format!("stopped; {go_on}"), move |link| {
         let task = match asks {
@@ -215,19 +276,48 @@ fn carried(
         }
         Ok(carried)
     });
-    match done {
+    let found = match done {
         Ok(carried) => Found::new(py, folder, carried.posterior, threads),
         Err(error) => {
             folder.keep();
-            noted(py, &error, &go_on);
             Err(error)
         }
+    };
+    found.map_err(|error| noted(py, error, &go_on))
+}
+
+/// The same exception, which also says where the run is.
+fn noted(py: Python<'_>, error: PyErr, text: &str) -> PyErr {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return PyKeyboardInterrupt::new_err(format!("stopped; {text}"));
+    }
+    if Kind::is_ours(py, &error) {
+        let whole = format!("{}; {text}", error.value(py));
+        // A message that cannot be changed is better than none.
+        let _ = error.value(py).setattr("args", (whole,));
+    }
+    error
+}
+
+/// While it lives, forked processes let go of a run's lock.
+#[cfg(unix)]
+struct Held(Option<i32>);
+
+#[cfg(unix)]
+impl Held {
+    fn new(py: Python<'_>, run: &RunDir) -> PyResult<Self> {
+        let descriptor = run.lock_descriptor();
+        py.import("didyma._fork")?.call_method1("hold", (descriptor,))?;
+        Ok(Self(descriptor))
     }
 }
 
-/// Adds a line to an exception, where Python can (3.11).
-fn noted(py: Python<'_>, error: &PyErr, text: &str) {
-    if error.is_instance_of::<pyo3::exceptions::PyException>(py) {
-        let _ = error.value(py).call_method1("add_note", (text,));
+#[cfg(unix)]
+impl Drop for Held {
+    fn drop(&mut self) {
+        Python::attach(|py| {
+            let module = py.import("didyma._fork");
+            let _ = module.and_then(|module| module.call_method1("release", (self.0,)));
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! How far samples are from a reference.
 
-use crate::arrays::{Numbers, numbers, shape_text, single, vector};
+use crate::arrays::{Numbers, limited, numbers, shape_text, single, vector, whole};
 use crate::errors::Kind;
 use crate::wait::wait;
 use didyma::rng::Streams;
@@ -49,13 +49,14 @@ impl Sets {
 ///
 /// Of sets of unequal size the first rows of the larger one are used, so that guessing gives 0.5.
 #[pyfunction]
-#[pyo3(signature = (reference, samples, *, seed=1))]
+#[pyo3(signature = (reference, samples, *, seed=None))]
 fn c2st(
     py: Python<'_>,
     reference: &Bound<'_, PyAny>,
     samples: &Bound<'_, PyAny>,
-    seed: u64,
+    seed: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<f64> {
+    let seed = whole("seed", seed)?.unwrap_or(1);
     let mut sets = Sets::new(reference, samples)?;
     let least = sets.reference.len().min(sets.samples.len());
     sets.reference.truncate(least);
@@ -77,16 +78,18 @@ fn mmd2(py: Python<'_>, reference: &Bound<'_, PyAny>, samples: &Bound<'_, PyAny>
     })
 }
 
-/// Mean shift between the quantiles of both sets along random lines.
+/// Mean shift between the quantiles of both sets along random lines (200 projections).
 #[pyfunction]
-#[pyo3(signature = (reference, samples, *, projections=200, seed=1))]
+#[pyo3(signature = (reference, samples, *, projections=None, seed=None))]
 fn sliced_wasserstein(
     py: Python<'_>,
     reference: &Bound<'_, PyAny>,
     samples: &Bound<'_, PyAny>,
-    projections: usize,
-    seed: u64,
+    projections: Option<&Bound<'_, PyAny>>,
+    seed: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<f64> {
+    let projections = limited("projections", projections, 200)?;
+    let seed = whole("seed", seed)?.unwrap_or(1);
     let sets = Sets::new(reference, samples)?;
     wait(py, move || {
         let ((reference, samples), streams) = (sets.rows()?, Streams::new(seed));

@@ -7,19 +7,20 @@ use crate::folder::Folder;
 use crate::infer::{Running, threads};
 use crate::posterior::Posterior;
 use crate::prior::{self, Prior};
-use crate::question::truth;
+use crate::question::{plain_problem, task_of, truth};
 use crate::result::Result as Found;
 use crate::wait::wait;
-use didyma::problem::{Problem, Source};
+use didyma::problem::Source;
 use didyma::rng::{Purpose, Streams};
-use didyma::simulator::simulate;
-use didyma::steps::{Drawn, Steps};
+use didyma::simulator::{self, Simulator};
+use didyma::steps::{Drawn, Steps, outcome};
 use didyma::{Rows, parallel};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Neural posterior estimation step by step, for those who simulate themselves.
 ///
@@ -33,13 +34,19 @@ use std::path::PathBuf;
 ///
 /// Theta must be what `propose` gave, in its order: draws of anything else would need another loss, and are refused. In
 /// the first round draws of the prior will do, and later ones too if `proposal=prior` says so.
-#[pyclass(name = "NPE", module = "didyma")]
+#[pyclass(name = "NPE", frozen, module = "didyma")]
 pub struct Npe {
-    steps: Steps,
+    state: Mutex<State>,
     truth: Option<Vec<f64>>,
     name: String,
+}
+
+struct State {
+    steps: Steps,
     /// Rows simulated that were not proposed.
     others: u64,
+    /// What another thread is doing.
+    under_way: Option<&'static str>,
 }
 
 /// From where the random numbers of rows count that were not proposed: beyond all places in a round.
@@ -66,40 +73,42 @@ impl Npe {
         let config = choices.config(None)?;
         let (prior, x_o) = (prior::of(prior)?, observation("x_o", x_o, None)?);
         let truth = self::truth(truth, &prior)?;
-        let (steps, name) = (Steps::new(prior, x_o, config).map_err(python)?, name.to_owned());
-        Ok(Self { steps, truth, name, others: 0 })
+        let steps = Steps::new(prior, x_o, config).map_err(python)?;
+        let state = Mutex::new(State { steps, others: 0, under_way: None });
+        Ok(Self { state, truth, name: name.to_owned() })
     }
 
     /// Rounds that are trained.
     #[getter]
     fn rounds(&self) -> usize {
-        self.steps.rounds()
+        self.state().steps.rounds()
     }
 
     /// Parameters to simulate in this round (1000), as a float32 array of shape (n, D): of the prior in the first round, then
     /// where the method looks.
     #[pyo3(signature = (n=None))]
     fn propose<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         n: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let n = whole("n", n)?.unwrap_or(self.steps.config().simulations);
-        let mut steps = self.steps.clone();
+        let (at_work, mut steps) = self.begin("propose")?;
+        let (n, dim) = (whole("n", n)?.unwrap_or(steps.config().simulations), steps.prior().dim());
         let (steps, theta) = wait(py, move || {
             let theta = steps.propose(n, parallel::cores())?.to_vec();
             Ok((steps, theta))
         })?;
-        self.steps = steps;
-        matrix(py, theta, self.steps.prior().dim())
+        at_work.keep(steps);
+        matrix(py, theta, dim)
     }
 
-    /// Simulates theta by a function, as `infer` does: x as a float32 array of shape (n, L), NaN where it failed. Rows that
-    /// were proposed have the random numbers of their place in the round, others new ones each time.
+    /// Simulates theta by a function or a task, as `infer` does: x as a float32 array of shape (n, L), NaN where it failed. Rows
+    /// that were proposed have the random numbers of their place in the round (those of a function of many rows: of their
+    /// batch in this call), others new ones each time.
     #[pyo3(signature = (simulator, theta, *, executor=None, vectorized=None, batch_size=None, progress=true))]
     #[allow(clippy::too_many_arguments)]
     fn simulate<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         simulator: &Bound<'py, PyAny>,
         theta: &Bound<'py, PyAny>,
@@ -108,23 +117,26 @@ impl Npe {
         batch_size: Option<&Bound<'py, PyAny>>,
         progress: bool,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let dims = (self.steps.prior().dim(), self.steps.observation().len());
-        let theta = parameters(theta, self.steps.prior())?;
-        let first = self.steps.number_of(&theta).unwrap_or_else(|| {
-            self.others += theta.len() as u64;
-            OTHERS + self.others
-        });
-        let running = Running { executor, vectorized, batch_size, progress };
-        let mut caller = running.caller(py, Some(simulator), self.steps.prior(), dims.1)?;
-        let streams = Streams::new(self.steps.config().seed);
-        let streams = streams.simulations(Purpose::Simulation, self.steps.rounds() as u64 + 1);
+        let steps = self.state().steps.clone();
+        let dims = (steps.prior().dim(), steps.observation().len());
+        let theta = parameters(theta, steps.prior())?;
+        let first = self.number_of(&theta, dims.0);
+        let task = task_of(simulator);
+        let function = task.is_none().then_some(simulator);
+        let running = Running { executor, vectorized, batch_size, progress, began: None };
+        let mut caller = running.caller(py, function, steps.prior(), dims.1)?;
+        let streams = Streams::new(steps.config().seed);
+        let streams = streams.simulations(Purpose::Simulation, steps.rounds() as u64 + 1);
         let found = caller.answer(py, "stopped; these simulations are lost", move |link| {
-            let (simulator, theta) = (link.simulator(dims), Rows::new("theta", &theta, dims.0)?);
-            let go_on = &mut |_: didyma::simulator::Progress| match link.is_stopped() {
+            let asking = link.simulator(dims);
+            let known = task.as_ref().map(|task| &*task.known.simulator);
+            let simulator: &dyn Simulator = known.unwrap_or(&asking);
+            let go_on = &mut |_: simulator::Progress| match link.is_stopped() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             };
-            simulate(&simulator, theta, &streams, first, 1, go_on)
+            let (theta, threads) = (Rows::new("theta", &theta, dims.0)?, parallel::cores());
+            simulator::simulate(simulator, theta, &streams, first, threads, go_on)
         })?;
         matrix(py, found.x, dims.1)
     }
@@ -133,13 +145,14 @@ impl Npe {
     /// as failed. Several calls add up.
     #[pyo3(signature = (theta, x, proposal=None))]
     fn append_simulations<'py>(
-        mut slf: PyRefMut<'py, Self>,
+        slf: Bound<'py, Self>,
         theta: &Bound<'py, PyAny>,
         x: &Bound<'py, PyAny>,
         proposal: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<PyRefMut<'py, Self>> {
-        let (dim, x_dim) = (slf.steps.prior().dim(), slf.steps.observation().len());
-        let theta = parameters(theta, slf.steps.prior())?;
+    ) -> PyResult<Bound<'py, Self>> {
+        let (at_work, mut steps) = slf.get().begin("append_simulations")?;
+        let (dim, x_dim) = (steps.prior().dim(), steps.observation().len());
+        let theta = parameters(theta, steps.prior())?;
         let x = rows("x", x, x_dim, "a column for each number of x_o")?;
         let posterior = proposal.and_then(|p| p.cast::<Posterior>().ok());
         let own = proposal.and_then(|p| p.cast::<Prior>().ok());
@@ -154,13 +167,11 @@ impl Npe {
             }
             (None, None, None) => Drawn::Unsaid,
         };
-        let outcome = |row: &[f64]| match row.iter().position(|v| !(*v as f32).is_finite()) {
-            Some(i) => Err(format!("summary {} is {}", i + 1, row[i])),
-            None => Ok(row.iter().map(|&v| v as f32).collect()),
-        };
         let x = x.chunks_exact(x_dim).map(outcome).collect();
         let theta = Rows::new("theta", &theta, dim).map_err(python)?;
-        slf.steps.append(theta, x, drawn).map_err(python)?;
+        steps.append(theta, x, drawn).map_err(python)?;
+        at_work.keep(steps);
+        drop(at_work);
         Ok(slf)
     }
 
@@ -168,25 +179,26 @@ impl Npe {
     /// again.
     #[pyo3(signature = (*, threads=None, progress=true))]
     fn train(
-        &mut self,
+        &self,
         py: Python<'_>,
         threads: Option<&Bound<'_, PyAny>>,
         progress: bool,
     ) -> PyResult<Posterior> {
         let threads = self::threads(threads)?;
-        let running = Running { executor: None, vectorized: None, batch_size: None, progress };
-        let mut caller =
-            running.caller(py, None, self.steps.prior(), self.steps.observation().len())?;
-        let (round, kept) = (self.steps.rounds() as u32 + 1, Kept::default());
-        let (mut steps, keep) = (self.steps.clone(), kept.clone());
+        let (at_work, mut steps) = self.begin("train")?;
+        let running =
+            Running { executor: None, vectorized: None, batch_size: None, progress, began: None };
+        let mut caller = running.caller(py, None, steps.prior(), steps.observation().len())?;
+        let (round, kept) = (steps.rounds() as u32 + 1, Arc::new(Mutex::new(None)));
+        let keep = Arc::clone(&kept);
         let words = "stopped; what was trained is kept, and train() goes on";
         let trained = caller.answer(py, words, move |link| {
             let found = steps.train(threads, &mut link.observer(round));
-            keep.put(steps);
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(steps);
             found
         });
-        if let Some(steps) = kept.take() {
-            self.steps = steps;
+        if let Some(steps) = kept.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            at_work.keep(steps);
         }
         _ = trained?;
         self.build_posterior(None)
@@ -195,7 +207,8 @@ impl Npe {
     /// The posterior of the last round. What `train` returned may be given, as sbi has it.
     #[pyo3(signature = (density_estimator=None))]
     fn build_posterior(&self, density_estimator: Option<Posterior>) -> PyResult<Posterior> {
-        let Some(law) = self.steps.posterior() else {
+        let state = self.state();
+        let Some(law) = state.steps.posterior() else {
             let text = "there is no posterior yet: append simulations and train first";
             return Err(Kind::Proposal.error(text));
         };
@@ -210,17 +223,21 @@ impl Npe {
     /// All of it as the result of a run, with summary, plots and report.
     fn result(&self, py: Python<'_>) -> PyResult<Found> {
         let folder = Folder::new(None)?;
-        self.saved(py, folder.path().to_owned())?;
+        self.save(py, folder.path().to_owned())?;
         Found::new(py, folder, None, parallel::cores())
     }
 
     /// Keeps all of it as a run in a new directory.
     fn save(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
-        self.saved(py, directory)
+        let steps = self.state().steps.clone();
+        let (prior, x_o) = (steps.prior().clone(), steps.observation().to_vec());
+        let problem = plain_problem(self.name.clone(), prior, x_o, Source::Function { batch: 0 });
+        let problem = didyma::problem::Problem { truth: self.truth.clone(), ..problem };
+        wait(py, move || steps.save(&directory, problem, parallel::cores()))
     }
 
     fn __repr__(&self) -> String {
-        let steps = &self.steps;
+        let steps = &self.state().steps;
         format!(
             "NPE by {}: {} rounds trained, {} simulations since",
             steps.config().method_name(),
@@ -231,30 +248,43 @@ impl Npe {
 }
 
 impl Npe {
-    fn saved(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let (steps, name, truth) = (self.steps.clone(), self.name.clone(), self.truth.clone());
-        let prior = steps.prior().clone();
-        let observation = steps.observation().to_vec();
-        let labels = prior.names().map(str::to_owned).collect();
-        let summaries = (1..=observation.len()).map(|i| format!("x{i}")).collect();
-        let (about, source) = (String::new(), Source::Function);
-        let problem = Problem { name, about, prior, labels, summaries, observation, truth, source };
-        wait(py, move || steps.save(&path, problem, parallel::cores()))
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Numbers of the rows' random streams, from the first on.
+    fn number_of(&self, theta: &[f32], dim: usize) -> u64 {
+        let mut state = self.state();
+        let new = OTHERS + state.others;
+        let proposed = state.steps.number_of(theta);
+        state.others += if proposed.is_none() { (theta.len() / dim) as u64 } else { 0 };
+        proposed.unwrap_or(new)
+    }
+
+    /// Begins something that changes the steps: one at a time.
+    fn begin(&self, what: &'static str) -> PyResult<(AtWork<'_>, Steps)> {
+        let mut state = self.state();
+        if let Some(other) = state.under_way {
+            return Err(Kind::Proposal.error(format!(
+                "{what} cannot begin while {other} of the same inference is under way in another thread: wait for it"
+            )));
+        }
+        state.under_way = Some(what);
+        Ok((AtWork(self), state.steps.clone()))
     }
 }
 
-/// What an engine leaves for its caller, however it ended.
-#[derive(Clone, Default)]
-struct Kept(std::sync::Arc<std::sync::Mutex<Option<Steps>>>);
+/// Something that changes the steps of an inference, until it is dropped.
+struct AtWork<'a>(&'a Npe);
 
-impl Kept {
-    fn put(&self, steps: Steps) {
-        if let Ok(mut place) = self.0.lock() {
-            *place = Some(steps);
-        }
+impl AtWork<'_> {
+    fn keep(&self, steps: Steps) {
+        self.0.state().steps = steps;
     }
+}
 
-    fn take(&self) -> Option<Steps> {
-        self.0.lock().ok()?.take()
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.state().under_way = None;
     }
 }

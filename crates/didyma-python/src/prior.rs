@@ -123,10 +123,6 @@ fn default_name(place: usize) -> String {
     format!("theta{}", place + 1)
 }
 
-fn is_default(name: &str) -> bool {
-    name.strip_prefix("theta").is_some_and(|number| number.parse::<usize>().is_ok())
-}
-
 type Init<T> = PyClassInitializer<T>;
 
 fn made<T: pyo3::PyClass>(
@@ -184,8 +180,8 @@ impl Uniform {
 
 /// A normal or log-normal law, truncated if a bound is finite.
 fn normal(log: bool, [mean, sd, low, high]: [f64; 4]) -> Marginal {
-    let bound = |value: f64| value.is_finite().then_some(value);
-    match (bound(low), bound(high), log) {
+    let bound = |value: f64, none: f64| (value != none).then_some(value);
+    match (bound(low, f64::NEG_INFINITY), bound(high, f64::INFINITY), log) {
         (None, None, false) => Marginal::Normal { mean, sd },
         (None, None, true) => Marginal::LogNormal { mean, sd },
         (low, high, log) => Marginal::Truncated { mean, sd, log, low, high },
@@ -246,12 +242,16 @@ impl Independent {
     fn new(py: Python<'_>, priors: Vec<Bound<'_, PyAny>>) -> PyResult<Init<Self>> {
         let laws = priors.iter().map(of).collect::<PyResult<Vec<Law>>>()?;
         let all: Vec<_> = laws.iter().flat_map(|law| law.parameters().to_vec()).collect();
-        let mut names: Vec<String> = all.iter().map(|parameter| parameter.name.clone()).collect();
-        let twice = |name: &String| all.iter().filter(|other| other.name == *name).count() > 1;
-        // Names that were given by default would meet each other.
-        if names.iter().any(|name| is_default(name) && twice(name)) {
-            let numbered = names.iter_mut().enumerate().filter(|(_, name)| is_default(name));
-            numbered.for_each(|(i, name)| *name = default_name(i));
+        let twice = (1..all.len()).any(|i| all[..i].iter().any(|other| other.name == all[i].name));
+        // Names that nobody gave would meet each other.
+        let unnamed = |law: &Law| law.names().enumerate().all(|(i, name)| name == default_name(i));
+        let mut names: Vec<String> = Vec::new();
+        for law in &laws {
+            let first = names.len();
+            match twice && unnamed(law) {
+                true => names.extend((first..first + law.dim()).map(default_name)),
+                false => names.extend(law.names().map(str::to_owned)),
+            }
         }
         let names = PyList::new(py, names)?;
         made(Self, Some(names.as_any()), all.iter().map(|parameter| parameter.marginal).collect())

@@ -33,14 +33,11 @@ impl<'py> Stated<'_, 'py> {
         self.summaries.map(|names| words("summaries", names)).transpose()
     }
 
-    fn task(&self) -> Option<Task> {
-        let simulator = self.simulator.cast::<TaskSimulator>().map(|s| s.get().task.clone());
-        simulator.or_else(|_| self.simulator.cast::<Task>().map(|task| task.get().clone())).ok()
-    }
-
     /// The question, and all settings.
     pub fn question(&self, choices: &Choices<'_, '_>) -> PyResult<Question<'py>> {
-        let Some(task) = self.task() else { return self.of_function(choices.config(None)?) };
+        let Some(task) = task_of(self.simulator) else {
+            return self.of_function(choices.config(None)?);
+        };
         let config = choices.config(task.file.as_ref().map(|file| &file.1))?;
         let known = &task.known;
         let prior = self.prior.map_or_else(|| Ok(known.prior.clone()), prior::of)?;
@@ -57,9 +54,10 @@ impl<'py> Stated<'_, 'py> {
                     Some(file) => file.0.source.clone(),
                     None => Source::Task(known.name.clone()),
                 };
-                let summaries = self.summaries()?.unwrap_or_else(|| known.summaries.clone());
                 let name = self.name.clone().unwrap_or_else(|| known.name.clone());
-                let problem = self.problem(name, prior, observation, summaries, source)?;
+                let plain = plain_problem(name, prior, observation, source);
+                let summaries = known.summaries.clone();
+                let problem = self.completed(Problem { summaries, ..plain })?;
                 Manifest::of_problem(problem, config)
             }
         };
@@ -81,32 +79,38 @@ impl<'py> Stated<'_, 'py> {
         };
         // A lambda's name says nothing.
         let name = if name.is_empty() || name.starts_with('<') { "model".to_owned() } else { name };
-        let default = || (1..=observation.len()).map(|i| format!("x{i}")).collect();
-        let summaries = self.summaries()?.unwrap_or_else(default);
-        let problem = self.problem(name, prior, observation, summaries, Source::Function)?;
+        let source = Source::Function { batch: 0 };
+        let problem = self.completed(plain_problem(name, prior, observation, source))?;
         let manifest = Manifest::of_problem(problem, config);
         Ok(Question { manifest, function: Some(self.simulator.clone()) })
     }
 
-    fn problem(
-        &self,
-        name: String,
-        prior: Prior,
-        observation: Vec<f64>,
-        summaries: Vec<String>,
-        source: Source,
-    ) -> PyResult<Problem> {
-        let truth = truth(self.truth, &prior)?;
-        if summaries.len() != observation.len() {
-            let (found, expected) = (summaries.len(), observation.len());
+    /// The problem with what else was said of it.
+    fn completed(&self, plain: Problem) -> PyResult<Problem> {
+        let truth = truth(self.truth, &plain.prior)?;
+        let summaries = self.summaries()?.unwrap_or_else(|| plain.summaries.clone());
+        if summaries.len() != plain.observation.len() {
+            let (found, expected) = (summaries.len(), plain.observation.len());
             return Err(Kind::Shape.error(format!(
                 "summaries has {found} names, but x_o has {expected} numbers: give one for each"
             )));
         }
-        let labels = prior.names().map(str::to_owned).collect();
-        let about = String::new();
-        Ok(Problem { name, about, prior, labels, summaries, observation, truth, source })
+        Ok(Problem { summaries, truth, ..plain })
     }
+}
+
+/// A problem of which nothing more is known.
+pub fn plain_problem(name: String, prior: Prior, observation: Vec<f64>, source: Source) -> Problem {
+    let labels = prior.names().map(str::to_owned).collect();
+    let summaries = (1..=observation.len()).map(|i| format!("x{i}")).collect();
+    let (about, truth) = (String::new(), None);
+    Problem { name, about, prior, labels, summaries, observation, truth, source }
+}
+
+/// The task that a simulator is, or is of.
+pub fn task_of(simulator: &Bound<'_, PyAny>) -> Option<Task> {
+    let own = simulator.cast::<TaskSimulator>().map(|simulator| simulator.get().task.clone());
+    own.or_else(|_| simulator.cast::<Task>().map(|task| task.get().clone())).ok()
 }
 
 /// The true parameters, if they are known.

@@ -1,10 +1,10 @@
 //! What a run came to: summary, figures, page, files.
 
-use crate::arrays::matrix;
+use crate::arrays::{limited, matrix, whole};
 use crate::errors::{Kind, python};
 use crate::figures::{Figure, Summary, drawn};
 use crate::folder::{Folder, copied};
-use crate::infer::Running;
+use crate::infer::{Running, batch_of};
 use crate::posterior::Posterior;
 use crate::toys::dict;
 use crate::wait::wait;
@@ -16,11 +16,18 @@ use didyma::report::{Comparison, Overview, RunData, page};
 use didyma::rng::Streams;
 use didyma::run::{self, Manifest, RunDir, Summary as Summarised};
 use numpy::PyArray2;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+/// Simulations at the posterior.
+const PREDICTIVE: usize = 1000;
+/// Draws for ArviZ.
+const ARVIZ: usize = 10_000;
+/// Evaluations at each level.
+const BUDGET: usize = 100_000;
 /// The highest level that is measured.
 const HIGHEST: u32 = 6;
 
@@ -62,11 +69,19 @@ impl Result {
         threads: usize,
     ) -> PyResult<Self> {
         let path = folder.path().to_owned();
-        let (law, manifest, overview) = wait(py, move || {
+        let read = wait(py, move || {
             let run = RunDir::read(&path)?;
             let law = posterior.map_or_else(|| run::posterior(&run), Ok)?;
             Ok((law, Manifest::of(&run)?, Overview::read(&run, threads)?))
-        })?;
+        });
+        let (law, manifest, overview) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                // What cannot be read at this moment may be read later.
+                folder.keep();
+                return Err(error);
+            }
+        };
         let (posterior, overview) = (law.into(), Arc::new(overview));
         Ok(Self { folder: Mutex::new(folder), posterior, manifest, overview })
     }
@@ -80,8 +95,13 @@ impl Result {
     fn data(&self, py: Python<'_>, levels: bool, by: Predicting<'_, '_>) -> PyResult<Comparison> {
         let law = &self.posterior.law;
         let dims = (law.dim(), law.observation().len());
-        let running =
-            Running { executor: by.executor, vectorized: None, batch_size: None, progress: false };
+        let running = Running {
+            executor: by.executor,
+            vectorized: None,
+            batch_size: None,
+            progress: false,
+            began: batch_of(&self.manifest),
+        };
         let mut caller = running.caller(py, by.simulator, law.prior(), dims.1)?;
         let (source, asks, count) = (self.source(), by.simulator.is_some(), by.predictive);
         caller.answer(py, "stopped; nothing was drawn", move |link| {
@@ -140,9 +160,9 @@ impl Result {
     fn simulations<'py>(
         &self,
         py: Python<'py>,
-        round: Option<u32>,
+        round: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyArray2<f32>>, Bound<'py, PyArray2<f32>>)> {
-        let path = self.path();
+        let (path, round) = (self.path(), whole::<u32>("round", round)?);
         let rows = wait(py, move || RunDir::read(&path)?.rows())?;
         let (mut theta, mut x) = (Vec::new(), Vec::new());
         for row in rows.iter().filter(|row| round.is_none_or(|round| row.round == round)) {
@@ -175,21 +195,19 @@ impl Result {
     }
 
     /// Moments of the levels of the run's estimator on its flow, and the rates fitted to them: the JSON of `didyma levels`.
-    #[pyo3(signature = (*, budget=100_000, seed=1))]
+    #[pyo3(signature = (*, budget=None, seed=None))]
     fn levels<'py>(
         &self,
         py: Python<'py>,
-        budget: usize,
-        seed: u64,
+        budget: Option<&Bound<'py, PyAny>>,
+        seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let path = self.path();
+        let (path, budget) = (self.path(), limited("budget", budget, BUDGET)?);
+        let seed = whole("seed", seed)?.unwrap_or(1);
         let report = wait(py, move || {
             let run = RunDir::read(&path)?;
-            let (config, posterior) = (Manifest::of(&run)?.config, run::posterior(&run)?);
-            let rounds = run.rounds()?.len();
-            let rows = run.rows()?.into_iter().filter(|row| row.round as usize <= rounds).collect();
-            let (meaning, threads) = (config.failures.meaning, parallel::cores());
-            let mut flow = TrainedFlow::of_posterior(&posterior, rows, meaning, threads)?;
+            let config = Manifest::of(&run)?.config;
+            let mut flow = TrainedFlow::of_run(&run, parallel::cores())?;
             LevelStudy::of_flow(&config, &flow, HIGHEST, budget).run(&mut flow, Streams::new(seed))
         })?;
         dict(py, &report)
@@ -212,55 +230,62 @@ impl Result {
 
     /// A figure: "pairs", "metrics", "training", "simulations", "predictive", "levels" or "time".
     ///
-    /// "predictive" compares `predictive` simulations at draws of the posterior with the observation, and needs the
+    /// "predictive" compares `predictive` simulations (1000) at draws of the posterior with the observation, and needs the
     /// run's simulator.
-    #[pyo3(signature = (kind, *, simulator=None, predictive=1000, executor=None))]
+    #[pyo3(signature = (kind, *, simulator=None, predictive=None, executor=None))]
     fn plot(
         &self,
         py: Python<'_>,
         kind: &str,
         simulator: Option<&Bound<'_, PyAny>>,
-        predictive: usize,
+        predictive: Option<&Bound<'_, PyAny>>,
         executor: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Figure> {
+        let predictive = whole("predictive", predictive)?.unwrap_or(PREDICTIVE);
         let by = Predicting { simulator, predictive, executor };
         drawn(py, &self.data(py, kind == "levels", by)?, kind)
     }
 
     /// Writes a page with all figures, the settings and what to know before trusting the posterior.
     ///
-    /// With the run's simulator, `predictive` simulations at draws of the posterior are compared with the observation.
-    #[pyo3(signature = (path, *, simulator=None, predictive=1000, executor=None))]
+    /// With the run's simulator, `predictive` simulations (1000) at draws of the posterior are compared with the observation.
+    #[pyo3(signature = (path, *, simulator=None, predictive=None, executor=None))]
     fn report(
         &self,
         py: Python<'_>,
         path: PathBuf,
         simulator: Option<&Bound<'_, PyAny>>,
-        predictive: usize,
+        predictive: Option<&Bound<'_, PyAny>>,
         executor: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PathBuf> {
+        let predictive = whole("predictive", predictive)?.unwrap_or(PREDICTIVE);
         let by = Predicting { simulator, predictive, executor };
         let html = page(&self.data(py, true, by)?);
         write_whole(&path, html.as_bytes()).map_err(python)?;
         Ok(path)
     }
 
-    /// The posterior as ArviZ's InferenceData: `samples` draws as one chain, and the observation.
-    #[pyo3(signature = (samples=10_000, *, seed=None))]
+    /// The posterior as ArviZ's InferenceData: `samples` draws (10,000) as one chain, and the observation.
+    #[pyo3(signature = (samples=None, *, seed=None))]
     fn to_arviz<'py>(
         slf: &Bound<'py, Self>,
-        samples: usize,
-        seed: Option<u64>,
+        samples: Option<&Bound<'py, PyAny>>,
+        seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let samples = limited("samples", samples, ARVIZ)?;
         let module = slf.py().import("didyma._arviz")?;
         module.call_method1("inference_data", (slf.get().posterior.clone(), samples, seed))
     }
 
     /// Keeps the run in a new directory, from where `Result.load` and the command line read it.
-    fn save(&self, directory: PathBuf) -> PyResult<()> {
-        let from = self.path();
-        copied(&from, &directory).map_err(python)?;
-        let _ = didyma::report::write_page(&directory, parallel::cores());
+    fn save(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
+        let (from, to) = (self.path(), directory.clone());
+        wait(py, move || {
+            copied(&from, &to)?;
+            // A run is not lost because a page about it cannot be written.
+            let _ = didyma::report::write_page(&to, parallel::cores());
+            Ok(())
+        })?;
         *self.folder.lock().expect("nothing panics with it") = Folder::kept(directory);
         Ok(())
     }
@@ -270,7 +295,12 @@ impl Result {
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        let figure = self.plot_pairs(py).map_or(String::new(), |figure| figure.svg);
+        let figure = match self.plot_pairs(py) {
+            Ok(figure) => figure.svg,
+            // A posterior that cannot be drawn has a table still.
+            Err(error) if error.is_instance_of::<PyException>(py) => String::new(),
+            Err(error) => return Err(error),
+        };
         Ok(format!("{}<div style=\"max-width: 48em\">{figure}</div>", self.overview.html()))
     }
 
@@ -281,7 +311,6 @@ impl Result {
                 "a result in a temporary directory cannot be pickled: save it first, or pickle its posterior",
             ));
         }
-        let path = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned());
-        Ok((py.get_type::<Self>().getattr("load")?, (path,)))
+        Ok((py.get_type::<Self>().getattr("load")?, (folder.path().to_owned(),)))
     }
 }

@@ -1,5 +1,6 @@
 //! The estimators themselves: toys whose loss is known, rates of their levels, and laws that follow from rates.
 
+use crate::arrays::{limited, whole};
 use crate::choices::{named, words};
 use crate::errors::python;
 use crate::wait::wait;
@@ -83,17 +84,19 @@ impl Toy {
         self.0.gradient()
     }
 
-    /// Estimates the loss and its gradient by `batches` batches of `batch` queries: means, standard errors and cost.
-    #[pyo3(signature = (method, *, batch=100, batches=200, seed=1, settings=None))]
+    /// Estimates the loss and its gradient by `batches` (200) batches of `batch` (100) queries: means, standard errors and cost.
+    #[pyo3(signature = (method, *, batch=None, batches=None, seed=None, settings=None))]
     fn estimate<'py>(
         &self,
         py: Python<'py>,
         method: &str,
-        batch: usize,
-        batches: usize,
-        seed: u64,
+        batch: Option<&Bound<'py, PyAny>>,
+        batches: Option<&Bound<'py, PyAny>>,
+        seed: Option<&Bound<'py, PyAny>>,
         settings: Option<&Bound<'py, PyMapping>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let (batch, batches) = (limited("batch", batch, 100)?, limited("batches", batches, 200)?);
+        let seed = whole("seed", seed)?.unwrap_or(1);
         let (settings, toy) = (estimator(method, settings)?, self.0);
         let found = wait(py, move || {
             let mut estimator = Estimator::new(settings)?;
@@ -117,18 +120,20 @@ impl Toy {
     }
 
     /// Moments of the level differences and the rates fitted to them: the JSON of `didyma levels --toy`.
-    #[pyo3(signature = (method="tgrr", *, levels=6, budget=1_000_000, seed=1, settings=None))]
+    #[pyo3(signature = (method="tgrr", *, levels=None, budget=None, seed=None, settings=None))]
     fn levels<'py>(
         &self,
         py: Python<'py>,
         method: &str,
-        levels: u32,
-        budget: usize,
-        seed: u64,
+        levels: Option<&Bound<'py, PyAny>>,
+        budget: Option<&Bound<'py, PyAny>>,
+        seed: Option<&Bound<'py, PyAny>>,
         settings: Option<&Bound<'py, PyMapping>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (settings, toy) = (estimator(method, settings)?, self.0);
-        let study = LevelStudy { settings, highest: levels, budget };
+        let (highest, seed) =
+            (whole("levels", levels)?.unwrap_or(6), whole("seed", seed)?.unwrap_or(1));
+        let study = LevelStudy { settings, highest, budget: limited("budget", budget, 1_000_000)? };
         let report: LevelReport =
             wait(py, move || study.run(&mut toy.queries(), Streams::new(seed)))?;
         dict(py, &report)

@@ -1,4 +1,4 @@
-//! The one way into the library: on a thread of its own, without the interpreter, while Ctrl-C is listened to.
+//! The way into all of the library that takes long: on a thread of its own, without the interpreter, while Ctrl-C is listened to.
 
 use crate::errors::{panicked, python};
 use pyo3::prelude::*;

@@ -12,6 +12,7 @@ use crate::posterior::Posterior;
 use crate::records::Records;
 use crate::rng::Stream;
 use crate::rounds::SimulatedRow;
+use crate::run::{Manifest, RunDir, posterior};
 use rand::RngExt;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -102,6 +103,15 @@ impl TrainedFlow {
         let data = records.dataset(prior, coordinates)?;
         let outer = records.successes().count();
         Ok(Self { outer, ..Self::new(flow.clone(), params.clone(), data, threads)? })
+    }
+
+    /// The flow of a run's last finished round on the simulations that it was trained on: a round that is still under way
+    /// would have its share of the proposal wrong.
+    pub fn of_run(run: &RunDir, threads: usize) -> Result<Self> {
+        let (config, rounds) = (Manifest::of(run)?.config, run.rounds()?.len());
+        let mut rows = run.rows()?;
+        rows.retain(|row| row.round as usize <= rounds);
+        Self::of_posterior(&posterior(run)?, rows, config.failures.meaning, threads)
     }
 
     /// Rows that samples are drawn from.

@@ -84,7 +84,7 @@ fn problem(root: &Fields, path: &Path) -> Result<Problem> {
     let source = source(&simulator, path)?;
     let task = match &source {
         Source::Task(task) => Some(built_in(task)?),
-        Source::Program(_) | Source::Function => None,
+        Source::Program(_) | Source::Function { .. } => None,
     };
     let (prior, labels, truth) = match (root.table("parameters")?, &task) {
         (Some(table), _) => parameters(&table)?,

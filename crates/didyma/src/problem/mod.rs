@@ -51,7 +51,10 @@ pub enum Source {
     /// A program of the user's.
     Program(Program),
     /// A function of the Python program that began the run.
-    Function,
+    Function {
+        /// Rows of a call; 0 for a function of single rows.
+        batch: usize,
+    },
 }
 
 impl Problem {
@@ -60,7 +63,7 @@ impl Problem {
         let Self { name, about, prior, labels, summaries, observation, truth, source } =
             self.clone();
         let simulator = match source {
-            Source::Function => {
+            Source::Function { .. } => {
                 Box::new(Elsewhere { theta_dim: prior.dim(), x_dim: observation.len() })
             }
             Source::Program(program) => {

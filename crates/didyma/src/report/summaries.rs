@@ -39,8 +39,9 @@ impl Summaries {
     /// The first summary that is outside by more than so many widths, and its range.
     fn outside(&self, x: &[f64], widths: f64) -> Option<String> {
         let far = |(x, (low, high)): (&f64, &(f64, f64))| {
-            let margin = widths * (high - low);
-            *x < low - margin || *x > high + margin
+            // Simulations are kept in single precision.
+            let (x, margin) = (f64::from(*x as f32), widths * (high - low));
+            x < low - margin || x > high + margin
         };
         let column = x.iter().zip(&self.ranges).position(far)?;
         let ((low, high), number) = (self.ranges[column], format!("summary {}", column + 1));

@@ -46,12 +46,6 @@ impl RowOfFailures {
         Self { most, now: 0, next: 0, early: BTreeMap::new(), last: None }
     }
 
-    /// Simulations begin from this number, with none before it under way.
-    fn begin(&mut self, next: usize) {
-        self.next = next;
-        self.early.clear();
-    }
-
     fn count(&mut self, number: usize, failure: Option<&str>) {
         if self.most == 0 {
             return;
@@ -91,15 +85,11 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Simulations begin from this number.
-    pub fn begin(&mut self, number: usize) {
-        self.row_of_failures.begin(number);
-    }
-
-    /// Takes a piece of work, maybe an empty one; tells of it with others after some time.
+    /// Takes a piece of work, maybe an empty one; tells of it with others after some time. Rows are in the order of their
+    /// numbers.
     pub fn take(
         &mut self,
-        start: usize,
+        numbers: &[u64],
         theta: Rows,
         piece: &simulator::Progress,
     ) -> ControlFlow<()> {
@@ -107,10 +97,10 @@ impl<'a> Group<'a> {
         let mut failures = piece.failures.iter().peekable();
         for (row, x) in piece.rows.clone().zip(piece.x.chunks_exact(x_dim)) {
             let failure = failures.next_if(|failure| failure.row == row);
-            self.row_of_failures.count(start + row, failure.map(|failure| &*failure.reason));
+            self.row_of_failures.count(row, failure.map(|failure| &*failure.reason));
             self.rows.push(SimulatedRow {
                 round: self.round,
-                index: (start + row) as u32,
+                index: numbers[row] as u32,
                 theta: theta.row(row).to_vec(),
                 x: failure.map_or(Ok(x.to_vec()), |failure| Err(failure.reason.clone())),
             });
@@ -165,7 +155,6 @@ mod tests {
     /// Outcomes by their numbers, as they come back.
     fn last(most: usize, outcomes: &[(usize, bool)]) -> Option<String> {
         let mut row = RowOfFailures::new(most);
-        row.begin(0);
         for (number, failed) in outcomes {
             row.count(*number, failed.then(|| number.to_string()).as_deref());
         }

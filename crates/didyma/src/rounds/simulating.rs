@@ -32,23 +32,26 @@ impl Simulating<'_> {
     /// Makes them; `observer` is told of them in time to save them.
     pub fn run(&self, threads: usize, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
         let streams = Streams::new(self.seed).simulations(Purpose::Simulation, self.round.into());
-        let (columns, left) =
-            (self.theta.columns(), self.missing.iter().map(Range::len).sum::<usize>());
-        let mut group =
-            Group::new(self.round, self.done, self.done.0 + left, self.in_a_row, observer);
-        for range in self.missing.iter().cloned() {
-            let part = &self.theta.data()[range.start * columns..range.end * columns];
-            let (rows, first) = (Rows::new("theta", part, columns)?, range.start as u64);
-            group.begin(range.start);
-            let observe = &mut |piece: simulator::Progress| group.take(range.start, rows, &piece);
-            let found =
-                simulator::simulate(self.simulator, rows, &streams, first, threads, observe)?;
+        let numbers: Vec<u64> = self.missing.iter().cloned().flatten().map(|n| n as u64).collect();
+        let theta: Vec<f32> =
+            numbers.iter().flat_map(|&n| self.theta.row(n as usize)).copied().collect();
+        let rows = Rows::new("theta", &theta, self.theta.columns())?;
+        let total = self.done.0 + numbers.len();
+        let mut group = Group::new(self.round, self.done, total, self.in_a_row, observer);
+        let observe = &mut |piece: simulator::Progress| group.take(&numbers, rows, &piece);
+        let found = simulator::simulate_numbered(
+            self.simulator,
+            rows,
+            &streams,
+            &numbers,
+            threads,
+            observe,
+        )?;
+        match group.flush()? {
             // A crew may have stopped by itself.
-            if group.flush()?.is_break() || found.done < rows.len() {
-                return Ok(ControlFlow::Break(()));
-            }
+            ControlFlow::Continue(()) if found.done < rows.len() => Ok(ControlFlow::Break(())),
+            said => Ok(said),
         }
-        Ok(ControlFlow::Continue(()))
     }
 }
 

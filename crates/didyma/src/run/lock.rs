@@ -20,6 +20,15 @@ impl Drop for Lock {
     }
 }
 
+impl Lock {
+    /// The number of the open file.
+    #[cfg(unix)]
+    pub(super) fn descriptor(&self) -> i32 {
+        use std::os::fd::AsRawFd;
+        self.0.as_raw_fd()
+    }
+}
+
 /// How often a lock that another process has is tried: one who only looks, by [`held`], has it for microseconds.
 const TRIES: u32 = 10;
 /// How long to wait between two tries.

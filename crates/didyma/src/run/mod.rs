@@ -218,6 +218,22 @@ impl RunDir {
         self.told(records::events(&self.connection))
     }
 
+    /// The open file that is locked while this process may continue the run. A process that is forked shares it, and must
+    /// close it, or the run stays locked while that process lives.
+    #[cfg(unix)]
+    pub fn lock_descriptor(&self) -> Option<i32> {
+        self._lock.as_ref().map(Lock::descriptor)
+    }
+
+    /// An error if no run can begin in this directory.
+    pub fn can_begin(path: &Path) -> Result<()> {
+        match path {
+            path if path.is_file() => Err(error(path, RunProblem::NotADirectory)),
+            path if path.exists() => check_empty(path),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a process works on the run at this moment.
     pub fn is_worked_on(&self) -> Result<bool> {
         self.told(lock::held(&self.path))

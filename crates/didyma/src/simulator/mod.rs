@@ -4,9 +4,10 @@ mod piece;
 pub mod program;
 mod run;
 
+pub(crate) use piece::outcome;
 pub use piece::{Failure, Piece, Work};
 pub(crate) use run::simulate_once;
-pub use run::{Progress, Simulations, simulate};
+pub use run::{Progress, Simulations, simulate, simulate_numbered};
 
 use crate::error::{Error, Result as Checked};
 use crate::rng::SimulationStream;

@@ -12,14 +12,14 @@ pub struct Work<'a> {
     /// Their parameters, a row each.
     pub theta: Rows<'a>,
     pub(super) streams: &'a SimulationStreams,
-    pub(super) first: u64,
+    pub(super) numbers: &'a [u64],
     pub(super) stop: &'a AtomicBool,
 }
 
 impl Work<'_> {
     /// The random stream of a row.
     pub fn stream(&self, row: usize) -> SimulationStream {
-        self.streams.stream(self.first + row as u64)
+        self.streams.stream(self.numbers[row])
     }
 
     /// Whether nobody waits for them any more.
@@ -72,6 +72,12 @@ impl Piece {
         }
         self.rows.end += 1;
     }
+}
+
+/// What a row of summaries counts as: those, or why they are a failure.
+pub(crate) fn outcome(x: &[f64]) -> Result<Vec<f32>, String> {
+    finite(x).map_err(|SimulationFailed(why)| why)?;
+    Ok(x.iter().map(|&v| v as f32).collect())
 }
 
 /// What is stored is f32: a number beyond its range is as useless as an infinite one.

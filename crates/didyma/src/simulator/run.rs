@@ -66,16 +66,30 @@ pub fn simulate(
     threads: usize,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> crate::error::Result<Simulations> {
+    let numbers: Vec<u64> = (first..).take(theta.len()).collect();
+    simulate_numbered(simulator, theta, streams, &numbers, threads, observe)
+}
+
+/// The same with a number for each row, from whose stream it draws.
+pub fn simulate_numbered(
+    simulator: &dyn Simulator,
+    theta: Rows,
+    streams: &SimulationStreams,
+    numbers: &[u64],
+    threads: usize,
+    observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> crate::error::Result<Simulations> {
     theta.expect_columns(simulator.theta_dim(), "parameters of the simulator")?;
     theta.expect_finite()?;
     parallel::check_threads(threads)?;
+    assert_eq!(numbers.len(), theta.len(), "a number for each row");
     let (start, total) = (Instant::now(), theta.len());
     let threads = simulator.workers().unwrap_or(threads).clamp(1, total.max(1));
     simulator.ready()?;
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     simulator.interrupt(false);
     let (sender, receiver) = channel();
-    let work = Work { theta, streams, first, stop: &stop };
+    let work = Work { theta, streams, numbers, stop: &stop };
     let mut found = std::thread::scope(|scope| {
         match simulator.crew() {
             Some(crew) => {

@@ -5,19 +5,21 @@
 //! unknown origin are refused.
 
 mod draws;
+mod keeping;
+mod origin;
 
-use crate::config::{Config, Proposal};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::observe::{Event, Observer};
-use crate::posterior::{Posterior, SampleStreams};
+use crate::posterior::Posterior;
 use crate::prior::Prior;
 use crate::problem::Problem;
-use crate::rng::{Purpose, Streams};
 use crate::rounds::{Model, Progress, RoundReport, SimulatedRow, Training, infer, propose};
 use crate::rows::Rows;
 use crate::run::{Manifest, Recorder, RunDir};
-use crate::simulator::Elsewhere;
-use serde_json::{Value, json};
+use crate::simulator::{self, Elsewhere};
+use keeping::Keeping;
+use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -30,6 +32,14 @@ pub enum Drawn<'a> {
     Prior(&'a Prior),
     /// From this posterior.
     Posterior(&'a Posterior),
+}
+
+/// x of a simulation, or why there is none.
+pub type Outcome = std::result::Result<Vec<f32>, String>;
+
+/// What numbers that a simulator gave count as: a row with NaN or infinity is a failure.
+pub fn outcome(x: &[f64]) -> Outcome {
+    simulator::outcome(x)
 }
 
 /// An inference step by step.
@@ -67,6 +77,8 @@ pub struct Steps {
     training: Option<Training>,
     /// What the round under way is to simulate, if it was asked.
     proposed: Vec<f32>,
+    /// What it was given beside that, as draws of the prior and of the posterior.
+    claimed: [Vec<f32>; 2],
     /// Epochs as a run logs them.
     epochs: Vec<Value>,
 }
@@ -82,6 +94,7 @@ impl Steps {
             finished: Vec::new(),
             training: None,
             proposed: Vec::new(),
+            claimed: Default::default(),
             epochs: Vec::new(),
         };
         steps.config.check()?;
@@ -169,12 +182,7 @@ impl Steps {
     }
 
     /// Takes simulations of the round under way: x of each θ, or why there is none.
-    pub fn append(
-        &mut self,
-        theta: Rows,
-        x: Vec<std::result::Result<Vec<f32>, String>>,
-        drawn: Drawn,
-    ) -> Result<()> {
+    pub fn append(&mut self, theta: Rows, x: Vec<Outcome>, drawn: Drawn) -> Result<()> {
         theta.expect_columns(self.prior.dim(), "parameters of the prior")?;
         theta.expect_finite()?;
         if x.len() != theta.len() {
@@ -185,6 +193,8 @@ impl Steps {
             self.prior.expect_inside(&row.iter().map(|&t| t.into()).collect::<Vec<_>>())?;
         }
         self.check_drawn(theta, drawn)?;
+        // What was trained of the round rests on fewer rows.
+        self.training = self.training.take().filter(|training| training.round < self.round());
         let (round, before) = (self.round(), self.appended());
         self.rows.extend(theta.iter().zip(x).enumerate().map(|(i, (theta, x))| SimulatedRow {
             round,
@@ -193,60 +203,6 @@ impl Steps {
             x,
         }));
         Ok(())
-    }
-
-    /// Refuses parameters that were not drawn where the round needs them.
-    fn check_drawn(&self, theta: Rows, drawn: Drawn) -> Result<()> {
-        let round = self.round();
-        let refused = |problem: String| Err(Error::Proposal { round, problem });
-        let from = self.appended() * self.prior.dim();
-        if self.proposed.get(from..from + theta.data().len()) == Some(theta.data()) {
-            return Ok(());
-        }
-        match drawn {
-            Drawn::Unsaid if !self.proposed.is_empty() => refused(
-                "takes the parameters that were proposed for it, and these are others: append those, in their order, failed ones \
-                 too (with NaN)"
-                    .to_owned(),
-            ),
-            Drawn::Unsaid if round > 1 => refused(
-                "was given parameters that nobody proposed, and its loss needs to know where they were drawn: draw them with \
-                 propose, or say their proposal"
-                    .to_owned(),
-            ),
-            Drawn::Prior(prior) if *prior != self.prior => {
-                refused("needs draws of its own prior, and this is another one".to_owned())
-            }
-            Drawn::Unsaid | Drawn::Prior(_) => match draws::unlike_prior(&self.prior, theta) {
-                None => Ok(()),
-                Some(unlike) => refused(format!(
-                    "needs draws of the prior, and {unlike}: draw parameters with propose, or from the prior itself"
-                )),
-            },
-            Drawn::Posterior(posterior) if self.config.proposal == Proposal::Posterior => {
-                let own = self.posterior().is_some_and(|own| own.is_same(posterior));
-                let streams = Streams::new(self.config.seed);
-                let from = SampleStreams::new(streams, Purpose::Diagnostic, u32::MAX);
-                let known = posterior.sample(draws::COMPARED, from, 1)?.theta;
-                let known = Rows::new("samples", &known, self.prior.dim())?;
-                match draws::unlike(&self.prior, known, theta) {
-                    _ if !own => refused(
-                        "can be proposed from the posterior of the round before, and this is another one: draw parameters \
-                         with propose"
-                            .to_owned(),
-                    ),
-                    None => Ok(()),
-                    Some(unlike) => refused(format!(
-                        "was said to be drawn from the posterior, but {unlike}: draw parameters with propose"
-                    )),
-                }
-            }
-            Drawn::Posterior(_) => refused(format!(
-                "by {} cannot be proposed from the posterior, which its loss does not correct for: draw parameters with \
-                 propose",
-                self.config.method_name()
-            )),
-        }
     }
 
     /// Trains on all that was appended so far. If the observer breaks, a later call goes on from there.
@@ -272,6 +228,7 @@ impl Steps {
             Some(finished) => {
                 self.finished.push(finished);
                 self.proposed.clear();
+                self.claimed = Default::default();
                 Ok(ControlFlow::Continue(()))
             }
             None => Ok(ControlFlow::Break(())),
@@ -301,37 +258,5 @@ impl Steps {
         }
         recorder.export(self.posterior(), threads)?;
         Ok(())
-    }
-}
-
-/// Keeps what training comes to.
-struct Keeping<'a> {
-    training: Option<Training>,
-    finished: Option<(RoundReport, Posterior)>,
-    epochs: Vec<Value>,
-    observer: &'a mut dyn Observer,
-}
-
-impl Observer for Keeping<'_> {
-    fn notice(&mut self, event: &Event) -> Result<ControlFlow<()>> {
-        let go_on = self.observer.notice(event)?;
-        match event {
-            Event::Epoch { report, fit, coordinates, recentred } => {
-                self.epochs.push(json!({
-                    "round": report.round, "epoch": report.epoch,
-                    "train_loss": report.train_loss, "validation_loss": report.validation_loss,
-                }));
-                if go_on.is_break() || fit.stop.is_some() {
-                    let (coordinates, fit) = ((*coordinates).clone(), (*fit).clone());
-                    let (round, recentred) = (report.round, *recentred);
-                    self.training = Some(Training { round, coordinates, recentred, fit });
-                }
-            }
-            Event::RoundFinished { report, posterior } => {
-                self.finished = Some(((*report).clone(), (*posterior).clone()));
-            }
-            _ => {}
-        }
-        Ok(go_on)
     }
 }
