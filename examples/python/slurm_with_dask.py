@@ -48,30 +48,35 @@ def main() -> None:
     parser.add_argument("--local", action="store_true")
     parser.add_argument("--jobs", type=int, nargs=2, default=[1, 4], metavar=("LEAST", "MOST"))
     args = parser.parse_args()
-    if not (args.run / "posterior.csv").exists():  # which a run writes when it ends
-        with start(args.local) as cluster, Client(cluster) as client:
-            # Each worker that is there is given work for half a second in advance. With a target below that, dask asks
-            # for more workers as long as there is work, and gives them back while the driver trains.
-            least, most = args.jobs
-            cluster.adapt(minimum_jobs=least, maximum_jobs=most, target_duration="200ms")
-            # Jobs cannot import from this folder. A simulator that is part of the script itself needs no upload.
-            client.upload_file(with_dask.__file__)
-            client.wait_for_workers(1)
-            carry_on(args.run, client)
-    print(didyma.Result.load(args.run).summary())
+    with start(args.local) as cluster, Client(cluster) as client:
+        # Each worker that is there is given work for half a second in advance. With a target below that, dask asks
+        # for more workers as long as there is work, and gives them back while the driver trains.
+        least, most = args.jobs
+        cluster.adapt(minimum_jobs=least, maximum_jobs=most, target_duration="200ms")
+        # Jobs cannot import from this folder. A simulator that is part of the script itself needs no upload.
+        client.upload_file(with_dask.__file__)
+        client.wait_for_workers(1)
+        result = infer(args.run, client)
+    print(result.summary())
 
 
-def carry_on(run: Path, client: Client) -> None:
-    executor = client.get_executor()
-    if (run / "run.db").exists():
-        didyma.resume(run, with_dask.messages, executor=executor)
-    else:
-        prior = didyma.LogNormal(mean=np.log([1, 1, 20]), sd=[0.7, 0.7, 0.5], names=["on", "off", "make"])
-        truth = np.array([0.8, 1.2, 20.0])
-        x_o = with_dask.messages(truth, np.random.default_rng(3))
-        didyma.infer(
-            with_dask.messages, prior, x_o, rounds=2, simulations=300, seed=1, truth=truth, out=run, executor=executor
-        )
+def infer(run: Path, client: Client) -> didyma.Result:
+    prior = didyma.LogNormal(mean=np.log([1, 1, 20]), sd=[0.7, 0.7, 0.5], names=["on", "off", "make"])
+    truth = np.array([0.8, 1.2, 20.0])
+    x_o = with_dask.messages(truth, np.random.default_rng(3))
+    # If the folder holds this run already, it goes on.
+    return didyma.infer(
+        with_dask.messages,
+        prior,
+        x_o,
+        rounds=2,
+        simulations=300,
+        seed=1,
+        truth=truth,
+        out=run,
+        resume=True,
+        executor=client.get_executor(),
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Ray as an executor: `didyma.infer(..., executor=didyma.ray.RayExecutor())`. Needs `pip install ray`."""
+"""Ray as an executor: `import didyma.ray`, then `executor=didyma.ray.RayExecutor()`. Needs `pip install ray`."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ fn bad_priors_are_refused() {
         (Marginal::LogNormal { mean: 0.0, sd: -1.0 }, "sd -1"),
         (
             Marginal::Truncated { mean: 0.0, sd: 1.0, log: false, low: Some(2.0), high: Some(1.0) },
-            "wide enough",
+            "the range of a prior is 2 to 1",
         ),
         (
             Marginal::Truncated { mean: 0.0, sd: 1.0, log: false, low: Some(20.0), high: None },

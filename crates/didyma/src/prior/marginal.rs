@@ -72,7 +72,7 @@ impl Marginal {
             }
             Self::Truncated { low: Some(low), high: Some(high), .. } if low >= high => {
                 let why = "from a lower to a higher number";
-                Err(Error::setting("the bounds of a prior", format!("{low} to {high}"), why))
+                Err(Error::setting("the range of a prior", format!("{low} to {high}"), why))
             }
             _ => self.check_precision(),
         }

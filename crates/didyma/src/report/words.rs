@@ -6,6 +6,7 @@ use super::predictive::checks;
 use crate::config::{Config, Profile};
 use crate::estimator::Named;
 use crate::prior::{Marginal, Prior};
+use crate::problem::Source;
 use crate::tasks::Task;
 use serde::Serialize;
 
@@ -115,11 +116,15 @@ pub fn reassurance(run: &RunData) -> String {
         true => "Nothing could be checked yet.".to_owned(),
         false => {
             let looked = looked.join(", ");
-            let not = match checks(run).is_empty() {
-                true => {
-                    " Not looked at: simulations at the posterior (`didyma report DIR --predictive COUNT`)."
+            let how = match run.manifest.problem.as_ref().map(|problem| &problem.source) {
+                Some(Source::Function { .. }) => {
+                    "in Python: result.report(path, simulator=simulator)"
                 }
-                false => "",
+                _ => "`didyma report DIR --predictive COUNT`",
+            };
+            let not = match checks(run).is_empty() {
+                true => format!(" Not looked at: simulations at the posterior ({how})."),
+                false => String::new(),
             };
             format!("Nothing speaks against this posterior. Looked at: {looked}.{not}")
         }
