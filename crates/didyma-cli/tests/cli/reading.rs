@@ -78,7 +78,7 @@ fn other_observations_are_checked() {
     let output = didyma(&["sample", run(), "-n", "50", "--observation", &far]);
     let told = text(&output.stderr);
     assert!(
-        output.status.success() && told.contains("warning: summary 1 of this observation is 50"),
+        output.status.success() && told.contains("warning: of this observation x1 is 50"),
         "{told}"
     );
     assert_eq!(rows(&text(&output.stdout)).len(), 50);
