@@ -5,7 +5,8 @@ use crate::result::Result;
 use crate::toys::dict;
 use crate::wait::wait;
 use didyma::files::write_whole;
-use didyma::report::{Comparison, Kind as Plot, Overview, Place, page, png};
+use didyma::parallel;
+use didyma::report::{Comparison, Kind as Plot, Overview, Place, RunData, page, png};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,6 +75,19 @@ impl Figure {
 
     fn __repr__(&self) -> String {
         format!("Figure: {} (show it in a notebook, or save it)", self.title)
+    }
+}
+
+/// Where the pictures of a run come from, and what it is called if not by its directory.
+pub struct Drawing {
+    pub path: PathBuf,
+    pub name: Option<String>,
+}
+
+impl Drawing {
+    pub fn read(self, levels: bool) -> didyma::Result<RunData> {
+        let data = RunData::read(&self.path, levels, parallel::cores())?;
+        Ok(RunData { name: self.name.unwrap_or(data.name), ..data })
     }
 }
 

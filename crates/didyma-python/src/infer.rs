@@ -1,16 +1,12 @@
 //! `infer` and `resume`: whole runs.
 
-use crate::arrays::whole;
 use crate::caller::Caller;
 use crate::choices::Choices;
 use crate::errors::{Kind, python};
-use crate::executor::Pool;
 use crate::folder::Folder;
-use crate::function::Function;
 use crate::question::{Question, Stated};
 use crate::result::Result as Found;
-use didyma::parallel;
-use didyma::prior::Prior;
+use crate::running::{Running, threads as threads_of};
 use didyma::problem::Source;
 use didyma::rounds::Progress;
 use didyma::run::{Manifest, RunDir, carry_on, progress as run_progress};
@@ -19,70 +15,6 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use std::path::{Path, PathBuf};
-
-/// How a user's function is run, which does not change what it gives.
-pub struct Running<'a, 'py> {
-    pub executor: Option<&'a Bound<'py, PyAny>>,
-    pub vectorized: Option<bool>,
-    pub batch_size: Option<&'a Bound<'py, PyAny>>,
-    pub progress: bool,
-    /// How the run began to call it, if it did: 0 for single rows, else rows of a call.
-    pub began: Option<usize>,
-}
-
-impl Running<'_, '_> {
-    /// Whether the function takes many rows and how many, as far as it is known.
-    fn calls(&self) -> PyResult<(Option<bool>, Option<usize>)> {
-        let (vectorized, batch) = (self.vectorized, whole("batch_size", self.batch_size)?);
-        let Some(began) = self.began else { return Ok((vectorized, batch)) };
-        let same = vectorized.is_none_or(|many| many == (began > 0))
-            && batch.is_none_or(|batch| began == 0 || batch == began);
-        match (same, began) {
-            (true, _) => Ok((Some(began > 0), Some(began.max(1)))),
-            (false, 0) => Err(Kind::Input.error(
-                "vectorized is true, but the run began with calls of single rows, and rows must not depend on it: leave it out",
-            )),
-            (false, _) => Err(Kind::Input.error(format!(
-                "vectorized or batch_size differ from those that the run began with (True, {began}), and rows must not depend on \
-                 it: leave them out"
-            ))),
-        }
-    }
-
-    /// Who answers the engine; with a function, after first calls of it.
-    pub fn caller(
-        &self,
-        py: Python<'_>,
-        simulator: Option<&Bound<'_, PyAny>>,
-        prior: &Prior,
-        x_dim: usize,
-    ) -> PyResult<Caller> {
-        let function = match simulator {
-            Some(simulator) => {
-                let mut pool = self.executor.map(Pool::new).transpose()?;
-                let (vectorized, batch) = self.calls()?;
-                let function =
-                    Function::probe(simulator, prior, x_dim, vectorized, batch, pool.as_mut())?;
-                Some((function, pool))
-            }
-            None if self.executor.is_some() => {
-                return Err(Kind::Executor.error(
-                    "executor is for Python functions, and this simulator runs on all cores by itself: leave it out",
-                ));
-            }
-            None => None,
-        };
-        let progress = py.import("didyma._progress")?.call_method1("make", (self.progress,))?;
-        Ok(Caller { function, progress: progress.unbind() })
-    }
-}
-
-/// Threads that were asked for, or all cores.
-pub fn threads(asked: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
-    let threads = whole("threads", asked)?.unwrap_or_else(parallel::cores);
-    parallel::check_threads(threads).map_err(python)?;
-    Ok(threads)
-}
 
 /// Infers the posterior of a simulator's parameters at an observation.
 ///
@@ -134,7 +66,7 @@ pub fn infer(
     let choices = Choices { method, profile, rounds, simulations, seed, settings };
     let stated = Stated { simulator, prior, x_o, truth, name, summaries };
     let Question { manifest, function } = stated.question(&choices)?;
-    let threads = self::threads(threads)?;
+    let threads = threads_of(threads)?;
     let running = Running { executor, vectorized, batch_size, progress, began: None };
     if let Some(path) = &out {
         match RunDir::read(path) {
@@ -200,7 +132,7 @@ pub fn resume(
     progress: bool,
 ) -> PyResult<Found> {
     let running = Running { executor, vectorized, batch_size, progress, began: None };
-    go_on(py, directory, simulator, running, retry_failed, self::threads(threads)?)
+    go_on(py, directory, simulator, running, retry_failed, threads_of(threads)?)
 }
 
 /// Goes on with the run in a directory.

@@ -17,6 +17,7 @@ mod posterior;
 mod prior;
 mod question;
 mod result;
+mod running;
 mod tasks;
 mod toys;
 mod wait;

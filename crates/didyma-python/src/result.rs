@@ -2,17 +2,18 @@
 
 use crate::arrays::{limited, matrix, whole};
 use crate::errors::{Kind, python};
-use crate::figures::{Figure, Summary, drawn};
+use crate::figures::{Drawing, Figure, Summary, drawn};
 use crate::folder::{Folder, copied};
-use crate::infer::{Running, batch_of};
+use crate::infer::batch_of;
 use crate::posterior::Posterior;
+use crate::running::Running;
 use crate::toys::dict;
 use crate::wait::wait;
 use didyma::diagnostics::{LevelStudy, TrainedFlow};
 use didyma::files::write_whole;
 use didyma::parallel;
 use didyma::posterior::Posterior as Law;
-use didyma::report::{Comparison, Overview, RunData, page};
+use didyma::report::{Comparison, Overview, page};
 use didyma::rng::Streams;
 use didyma::run::{self, Manifest, RunDir, Summary as Summarised};
 use numpy::PyArray2;
@@ -37,19 +38,6 @@ struct Predicting<'a, 'py> {
     simulator: Option<&'a Bound<'py, PyAny>>,
     predictive: usize,
     executor: Option<&'a Bound<'py, PyAny>>,
-}
-
-/// Where the pictures of a run come from, and what it is called if not by its directory.
-pub struct Drawing {
-    path: PathBuf,
-    name: Option<String>,
-}
-
-impl Drawing {
-    pub fn read(self, levels: bool) -> didyma::Result<RunData> {
-        let data = RunData::read(&self.path, levels, parallel::cores())?;
-        Ok(RunData { name: self.name.unwrap_or(data.name), ..data })
-    }
 }
 
 /// The result of a run: its posterior, and everything that led to it.
