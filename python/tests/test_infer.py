@@ -131,7 +131,7 @@ def test_saved_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert didyma.resume(tmp_path / "run", noisy_row, executor=pool, progress=False).finished
     again = didyma.infer(noisy_row, prior(), X_O, out=tmp_path / "run", resume=True, **QUICK)
     np.testing.assert_array_equal(again.posterior.sample((9,), seed=1), found.posterior.sample((9,), seed=1))
-    with pytest.raises(didyma.RunError, match="holds another run"):
+    with pytest.raises(didyma.RunError, match=r"holds another run \(seed differ\)"):
         didyma.infer(noisy_row, prior(), X_O, out=tmp_path / "run", resume=True, **{**QUICK, "seed": 4})
     # The command line reads it, and says where its simulator is.
     shown = subprocess.run([*COMMAND, "show", str(tmp_path / "run")], check=True, capture_output=True, text=True)
@@ -179,8 +179,8 @@ def test_levels_of_a_run() -> None:
         ({"simulations": 0}, didyma.InputError, "simulations is 0"),
         ({"settings": {"train.bach": 1}}, didyma.InputError, "did you mean train.batch"),
         ({"settings": {"train.batch": "many"}}, didyma.InputError, "train.batch cannot be many"),
-        ({"truth": [0.1]}, didyma.ShapeError, "theta has 1 numbers, but 2"),
-        ({"truth": [0.1, 7]}, didyma.InputError, "outside of its prior"),
+        ({"truth": [0.1]}, didyma.ShapeError, "truth has 1 numbers, but 2"),
+        ({"truth": [0.1, 7]}, didyma.InputError, "truth: b is 7, outside of its prior"),
         ({"summaries": ["one"]}, didyma.ShapeError, "summaries has 1 names"),
         ({"threads": 0}, didyma.InputError, "threads"),
         ({"batch_size": 0}, didyma.InputError, "batch_size is 0"),

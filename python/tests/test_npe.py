@@ -105,7 +105,7 @@ def test_a_wrong_proposal_is_refused() -> None:
     with pytest.raises(didyma.ProposalError, match="proposal is of type str"):
         inference.append_simulations(theta, theta, proposal="prior")  # type: ignore[arg-type]
     proposed = inference.propose(50)
-    with pytest.raises(didyma.ProposalError, match="append those, in their order, failed ones too"):
+    with pytest.raises(didyma.ProposalError, match="some are missing or out of it here: leave failed"):
         inference.append_simulations(proposed[::-1], proposed[::-1])
     truncated = trained(method="tsnpe")
     with pytest.raises(didyma.ProposalError, match="by tsnpe cannot be proposed from the posterior"):
@@ -130,15 +130,41 @@ def test_noise_is_that_of_the_place_in_the_round() -> None:
 
 def test_a_few_draws_at_a_time_are_looked_at_together() -> None:
     inference = npe()
-    five = np.full((5, 2), 0.3)
     with pytest.raises(didyma.ProposalError, match="cannot be draws of the prior"):
-        for _ in range(20):
+        for i in range(20):
+            five = np.full((5, 2), 0.3) + 0.001 * i
             inference.append_simulations(five, five)
     # Right ones pass.
     inference = npe()
     for seed in range(20):
         theta = prior().sample((5,), seed=seed)
         inference.append_simulations(theta, theta)
+
+
+def test_some_of_the_proposed_rows_are_no_draws() -> None:
+    for proposal in (None, prior()):
+        inference = npe()
+        theta = inference.propose(100)
+        ok = theta[:, 0] < 0.5
+        with pytest.raises(didyma.ProposalError, match="leave failed ones in, with NaN in x"):
+            inference.append_simulations(theta[ok], theta[ok], proposal=proposal)
+
+
+def test_rows_are_appended_once() -> None:
+    inference = npe()
+    theta = inference.propose((100,))
+    inference.append_simulations(theta, theta)
+    with pytest.raises(didyma.ProposalError, match="round 1 was given parameters that round 1 has already"):
+        inference.append_simulations(theta, theta)
+    inference.train(progress=False)
+    with pytest.raises(didyma.ProposalError, match="round 2 was given parameters that round 1 has already"):
+        inference.append_simulations(theta, theta)
+
+
+def test_a_report_by_a_function_of_many_rows(tmp_path: Path) -> None:
+    found = trained().result()
+    page = Path(found.report(tmp_path / "report.html", simulator=noisy_rows, predictive=50)).read_text()
+    assert "fig-predictive" in page
 
 
 def test_tasks_simulate_too() -> None:

@@ -243,7 +243,8 @@ def test_a_simulator_that_breaks_down_stops_the_run_and_can_be_repaired(tmp_path
 
     with pytest.raises(didyma.SimulatorError, match="failed one after another") as raised:
         didyma.infer(simulator, prior(), X_O, out=tmp_path / "run", vectorized=False, **QUICK)
-    assert "no licence" in str(raised.value) and "didyma.resume(directory, simulator, retry_failed=True)" in str(raised.value)
+    assert "no licence" in str(raised.value) and "(retry_failed=True makes the failed ones again)" in str(raised.value)
+    assert f"go on with didyma.resume(\"{tmp_path / 'run'}\", simulator)" in str(raised.value)
     with pytest.raises(didyma.InputError, match="simulator is missing"):
         didyma.resume(tmp_path / "run")
     found = didyma.resume(tmp_path / "run", noisy_row, retry_failed=True, progress=False)

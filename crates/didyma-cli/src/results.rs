@@ -6,6 +6,7 @@ use crate::{print, tell};
 use anyhow::{Context, bail};
 use didyma::judge::TaskJudge;
 use didyma::posterior::SampleStreams;
+use didyma::problem::Source;
 use didyma::report::{Overview, Summaries};
 use didyma::rng::{Purpose, Streams};
 use didyma::rounds::{Judge, Scores};
@@ -27,18 +28,24 @@ pub struct Shown {
     report: Option<PathBuf>,
     /// Whether a process works on it.
     running: bool,
+    /// Whether its simulator is a Python function, with which alone it can go on.
+    #[serde(skip)]
+    of_python: bool,
 }
 
 pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
     let run = RunDir::read(&args.dir)?;
     let shown = Shown::new(&args.dir, Overview::read(&run, parallel::cores())?);
-    Ok(Shown { running: run.is_worked_on()?, ..shown })
+    let source = Manifest::of(&run)?.problem.map(|problem| problem.source);
+    let of_python = matches!(source, Some(Source::Function { .. }));
+    Ok(Shown { running: run.is_worked_on()?, of_python, ..shown })
 }
 
 impl Shown {
     pub fn new(dir: &Path, overview: Overview) -> Self {
         let report = Some(dir.join(REPORT)).filter(|page| page.is_file());
-        Self { dir: dir.to_owned(), overview, report, running: false }
+        let (running, of_python) = (false, false);
+        Self { dir: dir.to_owned(), overview, report, running, of_python }
     }
 
     /// Rounds that are done.
@@ -54,7 +61,7 @@ impl Shown {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dir, overview, report, running } = self;
+        let Self { dir, overview, report, running, of_python } = self;
         writeln!(f, "{overview}")?;
         match overview.summary.finished {
             true => {
@@ -62,6 +69,10 @@ impl fmt::Display for Shown {
                 report.iter().try_for_each(|page| write!(f, "\nreport: {}", page.display()))
             }
             false if *running => write!(f, "running; to look on: didyma watch {}", dir.display()),
+            false if *of_python => {
+                let dir = dir.display();
+                write!(f, "unfinished; to go on, in Python: didyma.resume(\"{dir}\", simulator)")
+            }
             false => write!(f, "unfinished; to go on: didyma resume {}", dir.display()),
         }
     }

@@ -175,16 +175,16 @@ pub fn matrix<'py, T: numpy::Element>(
 }
 
 /// How many samples a shape asks for: `(n,)`, or n itself.
-pub fn count(shape: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub fn count(name: &str, shape: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = shape.extract::<usize>().or_else(|_| shape.extract::<(usize,)>().map(|(n,)| n));
     if let Ok(number) = number
         && number > MOST
     {
-        let text = format!("sample_shape asks for {number} rows: ask for at most {MOST} at a time");
+        let text = format!("{name} asks for {number} rows: ask for at most {MOST} at a time");
         return Err(Kind::Input.error(text));
     }
     number.map_err(|_| {
         let text = shape.repr().map_or("something else".to_owned(), |text| text.to_string());
-        Kind::Shape.error(format!("sample_shape is {text}: give (n,), as in sample((1000,))"))
+        Kind::Shape.error(format!("{name} is {text}: give (n,), as in sample((1000,))"))
     })
 }

@@ -1,6 +1,7 @@
 //! Errors of the library as Python exceptions, which `didyma.errors` defines.
 
 use didyma::Error;
+use didyma::error::RunProblem;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -82,6 +83,12 @@ pub fn python(error: Error) -> PyErr {
         Error::NoSuchRow { .. } | Error::EmptyPlan | Error::Threads { .. } => Kind::Internal,
         _ => Kind::Input,
     };
+    if let Error::Run { path, problem: RunProblem::Exists } = &error {
+        let path = path.display();
+        return kind.error(format!(
+            "{path} already holds a run: go on with it by resume=True or didyma.resume, or choose another out"
+        ));
+    }
     kind.error(in_python(&error.to_string()))
 }
 
@@ -98,7 +105,7 @@ pub fn in_python(text: &str) -> String {
         ("with the same --out", "with the same out"),
         (
             "then run `didyma resume` (with --retry-failed to simulate the failed ones again)",
-            "then go on with didyma.resume(directory, simulator, retry_failed=True)",
+            "then go on (retry_failed=True makes the failed ones again)",
         ),
         ("`didyma settings` lists them all", "didyma.settings() lists them all"),
         ("(Scaling::of) ", ""),

@@ -15,6 +15,11 @@ const PATIENCE: f64 = 1.0;
 /// Workers of an executor that does not tell how many it has.
 const UNKNOWN: usize = 32;
 
+/// What a pool says that breaks before anything is done.
+const AT_ONCE: &str = "the executor broke at the first call: its workers could not start, or the simulator ended its process. A \
+                       script that starts processes needs `if __name__ == \"__main__\":`, and a function must be defined before \
+                       the pool that runs it";
+
 /// An executor, and how to replace it.
 pub struct Pool {
     executor: Py<PyAny>,
@@ -72,14 +77,18 @@ impl Pool {
                 Ok(Some((found, Ok(answer)))) if found == token => return Ok(Ok(answer)),
                 Ok(Some((found, Err(error)))) if found == token && is_broken(py, &error)? => {
                     let why = format!("its worker was lost: {error}");
-                    return self.replace(py, error).map(|()| Err(why));
+                    return match self.maker.is_some() {
+                        true => self.replace(py, error).map(|()| Err(why)),
+                        false => Err(Kind::Executor.from(error, AT_ONCE)),
+                    };
                 }
                 Ok(Some((found, Err(error)))) if found == token => {
                     return Err(Kind::Executor.from(
                         error,
-                        "the executor could not run the simulator: its workers must be able to import the module that defines it \
-                         (Dask: client.upload_file), or to receive the function itself (loky; Dask, if it is defined in the \
-                         script that runs), and didyma must be installed there",
+                        "the executor could not run the simulator: a lambda or a function in a function cannot be pickled, so define \
+                         it by def at the top of a module; workers must be able to import that module (Dask: client.upload_file), \
+                         or to receive the function itself (loky; Dask, if the script that runs defines it), and didyma must be \
+                         installed there",
                     ));
                 }
                 Ok(_) => {}
@@ -139,9 +148,8 @@ impl Pool {
         let Some(maker) = &self.maker else {
             return Err(Kind::Executor.from(
                 cause,
-                "the executor broke, as one of its workers was lost, and cannot be used again; everything so far is \
-                 saved: go on with didyma.resume and a new one, or give executor a function that makes one (executor=lambda: \
-                 ProcessPoolExecutor(4)), so that it can be replaced",
+                "the executor broke, as one of its workers was lost, and cannot be used again: take a new one, or give executor a \
+                 function that makes one (executor=lambda: ProcessPoolExecutor(4)), so that it can be replaced",
             ));
         };
         let next = maker.call0(py)?;

@@ -179,10 +179,25 @@ impl Probe<'_, '_> {
                 Err(reason) => why = reason,
             }
         }
-        let lines = if why.contains('\n') { "\n" } else { " " };
-        Err(Kind::Simulator.error(format!(
-            "the simulator failed at {TRIES} draws of the prior, so that nothing can be learnt from it; the last time:{lines}{why}"
-        )))
+        let called = match &self.candidates {
+            [Some(_), None] => {
+                " (called with one row, as vectorized=False or the run's beginning says)"
+            }
+            [None, Some(_)] => {
+                " (called with many rows, as vectorized=True or the run's beginning says)"
+            }
+            _ => "",
+        };
+        let hint = match why.contains("required positional argument") {
+            true => "\nBesides theta, only parameters called rng and seed are given.",
+            false => "",
+        };
+        Err(Kind::Simulator.error(match why.starts_with("the simulator returned") {
+            true => format!("{why}{called}"),
+            false => format!(
+                "the simulator failed at {TRIES} draws of the prior{called}; the last time:\n{why}{hint}"
+            ),
+        }))
     }
 
     /// Whether it takes many rows, by calls at these draws; or why it failed.

@@ -99,14 +99,20 @@ fn same_run(found: &Manifest, asked: &Manifest, path: &Path) -> PyResult<()> {
     {
         asked.source.clone_from(&found.source);
     }
-    match *found == asked {
-        true => Ok(()),
-        false => Err(Kind::Run.error(format!(
-            "{} holds another run (its prior, observation, settings or seed differ): choose another out, or go on with that \
-             one by didyma.resume",
-            path.display()
-        ))),
+    if *found == asked {
+        return Ok(());
     }
+    let (old, new) = (found.config.list(), asked.config.list());
+    let differ = old.iter().zip(&new).filter(|((_, a, _), (_, b, _))| a != b);
+    let differ: Vec<&str> = differ.map(|((key, ..), _)| *key).collect();
+    let what = match differ.is_empty() {
+        true => "prior, observation, name, truth or summaries".to_owned(),
+        false => differ.join(", "),
+    };
+    Err(Kind::Run.error(format!(
+        "{} holds another run ({what} differ): choose another out, or go on with that one by didyma.resume",
+        path.display()
+    )))
 }
 
 /// Goes on with a run that was stopped, killed, or ended by an error, from where it was.
@@ -171,7 +177,7 @@ fn go_on(
 }
 
 /// How the function of a run is called, if it is a run of one.
-pub fn batch_of(manifest: &Manifest) -> Option<usize> {
+fn batch_of(manifest: &Manifest) -> Option<usize> {
     match manifest.problem.as_ref()?.source {
         Source::Function { batch } => Some(batch),
         _ => None,

@@ -1,6 +1,6 @@
 //! Inference step by step.
 
-use crate::arrays::{matrix, observation, parameters, rows, type_name, whole};
+use crate::arrays::{count, matrix, observation, parameters, rows, type_name};
 use crate::choices::Choices;
 use crate::errors::{Kind, python};
 use crate::folder::Folder;
@@ -85,7 +85,7 @@ impl Npe {
     }
 
     /// Parameters to simulate in this round (1000), as a float32 array of shape (n, D): of the prior in the first round, then
-    /// where the method looks.
+    /// where the method looks. Asked again in the same round, it gives the same.
     #[pyo3(signature = (n=None))]
     fn propose<'py>(
         &self,
@@ -93,7 +93,8 @@ impl Npe {
         n: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (at_work, mut steps) = self.begin("propose")?;
-        let (n, dim) = (whole("n", n)?.unwrap_or(steps.config().simulations), steps.prior().dim());
+        let n = n.map_or(Ok(steps.config().simulations), |n| count("n", n))?;
+        let dim = steps.prior().dim();
         let (steps, theta) = wait(py, move || {
             let theta = steps.propose(n, parallel::cores())?.to_vec();
             Ok((steps, theta))

@@ -89,7 +89,8 @@ impl Posterior {
         x: Option<&Bound<'py, PyAny>>,
         seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (count, x, law) = (count(sample_shape)?, self.x(x)?, Arc::clone(&self.law));
+        let (count, x, law) =
+            (count("sample_shape", sample_shape)?, self.x(x)?, Arc::clone(&self.law));
         // The numbers of `didyma sample --seed`.
         let from = SampleStreams::new(Streams::new(seed_or_new(seed)?), Purpose::Posterior, 1);
         let found = wait(py, move || law.sample_at(&x, count, from, parallel::cores()))?;

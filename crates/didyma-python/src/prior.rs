@@ -76,7 +76,7 @@ impl Prior {
         sample_shape: &Bound<'py, PyAny>,
         seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (count, law) = (count(sample_shape)?, self.0.clone());
+        let (count, law) = (count("sample_shape", sample_shape)?, self.0.clone());
         let streams = Streams::new(seed_or_new(seed)?).simulations(Purpose::Parameters, 0);
         let dim = law.dim();
         let theta = wait(py, move || Ok(law.sample_rows(count, &streams, parallel::cores())))?;

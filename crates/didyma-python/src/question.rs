@@ -2,7 +2,7 @@
 
 use crate::arrays::{observation, vector, words};
 use crate::choices::Choices;
-use crate::errors::{Kind, python};
+use crate::errors::Kind;
 use crate::prior;
 use crate::tasks::{Task, TaskSimulator};
 use didyma::config::Config;
@@ -117,6 +117,12 @@ pub fn task_of(simulator: &Bound<'_, PyAny>) -> Option<Task> {
 pub fn truth(truth: Option<&Bound<'_, PyAny>>, prior: &Prior) -> PyResult<Option<Vec<f64>>> {
     let Some(truth) = truth else { return Ok(None) };
     let truth = vector("truth", truth)?;
-    prior.expect_inside(&truth).map_err(python)?;
+    if truth.len() != prior.dim() {
+        let (found, expected) = (truth.len(), prior.dim());
+        return Err(Kind::Shape.error(format!(
+            "truth has {found} numbers, but {expected} are needed: one for each parameter"
+        )));
+    }
+    prior.expect_inside(&truth).map_err(|error| Kind::Input.error(format!("truth: {error}")))?;
     Ok(Some(truth))
 }

@@ -4,7 +4,6 @@ use crate::arrays::{limited, matrix, whole};
 use crate::errors::{Kind, python};
 use crate::figures::{Drawing, Figure, Summary, drawn};
 use crate::folder::{Folder, copied};
-use crate::infer::batch_of;
 use crate::posterior::Posterior;
 use crate::running::Running;
 use crate::toys::dict;
@@ -88,7 +87,8 @@ impl Result {
             vectorized: None,
             batch_size: None,
             progress: false,
-            began: batch_of(&self.manifest),
+            // What it predicts does not depend on how the run called it.
+            began: None,
         };
         let mut caller = running.caller(py, by.simulator, law.prior(), dims.1)?;
         let (source, asks, count) = (self.source(), by.simulator.is_some(), by.predictive);

@@ -110,7 +110,7 @@ impl Task {
         sample_shape: &Bound<'py, PyAny>,
         seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (count, known) = (count(sample_shape)?, Arc::clone(&self.known));
+        let (count, known) = (count("sample_shape", sample_shape)?, Arc::clone(&self.known));
         let streams = Streams::new(seed_or_new(seed)?);
         let theta = wait(py, move || known.reference(count, &streams, parallel::cores()))?;
         matrix(py, theta, self.known.prior.dim())

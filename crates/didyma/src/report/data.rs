@@ -267,11 +267,17 @@ fn by_round(rows: &[SimulatedRow], dim: usize) -> (Vec<Columns>, Vec<(usize, usi
 }
 
 fn commonest_failure(rows: &[SimulatedRow]) -> Option<String> {
-    let mut reasons: Vec<&String> = rows.iter().filter_map(|row| row.x.as_ref().err()).collect();
+    // Failures of one kind differ in their numbers, and in what follows the first line.
+    let kind = |reason: &String| -> String {
+        let first = reason.lines().next().unwrap_or_default();
+        first.chars().filter(|c| !c.is_ascii_digit()).collect()
+    };
+    let reasons = rows.iter().filter_map(|row| row.x.as_ref().err());
+    let mut reasons: Vec<_> = reasons.map(|reason| (kind(reason), reason)).collect();
     reasons.sort_unstable();
-    let groups = reasons.chunk_by(|a, b| a == b);
+    let groups = reasons.chunk_by(|a, b| a.0 == b.0);
     let commonest = groups.max_by_key(|group| group.len())?;
-    Some(commonest[0].chars().take(200).collect())
+    Some(commonest[0].1.chars().take(200).collect())
 }
 
 /// The epochs that were logged, each once: after a kill some are trained again, and the later one counts. Events enter no

@@ -8,6 +8,7 @@ use crate::posterior::{Posterior, SampleStreams};
 use crate::prior::Prior;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
+use std::collections::HashSet;
 
 impl Steps {
     /// Refuses parameters that were not drawn where the round needs them. Those of one round are looked at together: a few at
@@ -17,13 +18,13 @@ impl Steps {
         if self.proposed.get(from..from + theta.data().len()) == Some(theta.data()) {
             return Ok(());
         }
+        self.check_new(theta)?;
         let place = usize::from(matches!(drawn, Drawn::Posterior(_)));
         let all = [self.claimed[place].as_slice(), theta.data()].concat();
         let rows = Rows::new("theta", &all, self.prior.dim())?;
         match drawn {
             Drawn::Unsaid if !self.proposed.is_empty() => self.refused(
-                "takes the parameters that were proposed for it, and these are others: append those, in their order, failed ones \
-                 too (with NaN), or say their proposal",
+                "takes the parameters that were proposed for it, and these are others: append those, or say their proposal",
             ),
             Drawn::Unsaid if self.round() > 1 => self.refused(
                 "was given parameters that nobody proposed, and its loss needs to know where they were drawn: draw them with \
@@ -35,6 +36,26 @@ impl Steps {
         }?;
         self.claimed[place] = all;
         Ok(())
+    }
+
+    /// Refuses what was appended before, and some of what was proposed: a choice among draws is no draw.
+    fn check_new(&self, theta: Rows) -> Result<()> {
+        let Some(first) = theta.iter().next() else { return Ok(()) };
+        if let Some(row) = self.rows.iter().find(|row| row.theta == first) {
+            return self.refused(format!(
+                "was given parameters that round {} has already: each is appended once",
+                row.round
+            ));
+        }
+        let bits = |row: &[f32]| row.iter().map(|t| t.to_bits()).collect::<Vec<u32>>();
+        let proposed: HashSet<_> = self.proposed.chunks_exact(self.prior.dim()).map(bits).collect();
+        match !proposed.is_empty() && theta.iter().all(|row| proposed.contains(&bits(row))) {
+            true => self.refused(
+                "takes all parameters that were proposed, in their order, and some are missing or out of it here: leave failed \
+                 ones in, with NaN in x",
+            ),
+            false => Ok(()),
+        }
     }
 
     fn refused(&self, problem: impl Into<String>) -> Result<()> {
