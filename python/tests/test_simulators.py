@@ -58,6 +58,19 @@ def test_one_row_or_many_is_found_out(function: Any, dimensions: int) -> None:
     assert shapes_of(function) == {dimensions}
 
 
+def test_a_function_of_one_row_that_fails_by_chance_is_no_function_of_many() -> None:
+    calls = 0
+
+    def unlucky_at_first(theta: np.ndarray) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise RuntimeError("no luck")
+        return theta + 0.1 * np.random.randn(2)
+
+    assert shapes_of(unlucky_at_first) == {1}
+
+
 def test_or_is_said() -> None:
     assert shapes_of(lambda theta: 2 * theta, vectorized=False) == {1}
     assert shapes_of(lambda theta: theta + 0.1 * np.random.randn(2), vectorized=True) == {2}

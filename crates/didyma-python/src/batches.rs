@@ -4,6 +4,7 @@ use crate::errors::impossible;
 use crate::executor::{Between, Pool, is_broken};
 use crate::function::{Answer, Function, Rows};
 use didyma::simulator::{Piece, SimulationFailed};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -94,7 +95,10 @@ impl Work<'_> {
             }
             if self.workers.1.elapsed() >= BETWEEN_COUNTS {
                 // One that does not answer may answer later; if it is gone, it will take no work.
-                let count = self.pool.workers(py).unwrap_or(self.workers.0);
+                let count = match self.pool.workers(py) {
+                    Err(error) if error.is_instance_of::<PyException>(py) => self.workers.0,
+                    found => found?,
+                };
                 self.workers = (count, Instant::now());
             }
             self.give_out(py)?;

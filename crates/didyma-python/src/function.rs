@@ -19,6 +19,8 @@ const TRIES: usize = 10;
 /// Draws at which calls of one row and of many are compared. Noise that all rows share, were it the throw of a coin, would be
 /// overlooked once in 2¹⁶.
 const COMPARED: usize = 17;
+/// Draws at which a call of one row must fail before a function is taken for one of many.
+const AGAIN: usize = 6;
 /// Seconds of a call of one row, above which many together gain nothing.
 const QUICK: f64 = 1e-3;
 
@@ -206,32 +208,49 @@ impl Probe<'_, '_> {
         let [row, many] = [self.candidates[0].is_some(), self.candidates[1].is_some()];
         let one = match row {
             true => self.call(false, &theta[..dim], first)?,
-            false => Err("it is said to take many rows".to_owned()),
+            false => Err(String::new()),
         };
-        let (Ok(answer), true) = (&one, many) else {
-            // A number of rows that no accident of shapes can be taken for.
-            let dims = [dim, self.candidates.iter().flatten().map(|f| f.dims.1).sum()];
-            let rows = (2..).find(|n| !dims.contains(n)).expect("one of the first four");
-            return match one {
-                Err(why) if many => {
-                    let all = self.call(true, &theta[..rows * dim], first)?;
-                    // Of a function of one row, its own error says more.
-                    Ok(all.map(|_| true).map_err(|other| if row { why } else { other }))
-                }
-                one => Ok(one.map(|_| false)),
-            };
-        };
-        // Not worth the while, or not to be decided.
-        if answer.seconds > QUICK {
-            return Ok(Ok(false));
+        match (one, many) {
+            (Ok(_), false) => Ok(Ok(false)),
+            // Above, many gain nothing.
+            (Ok(answer), true) if answer.seconds > QUICK => Ok(Ok(false)),
+            (Ok(_), true) => self.same(theta, first).map(Ok),
+            (Err(why), false) => Ok(Err(why)),
+            (Err(why), true) => self.only_many(theta, first, row.then_some(why)),
         }
-        let singly = self.call(false, theta, first)?;
-        let together = self.call(true, theta, first)?;
+    }
+
+    /// Whether many rows together give exactly what they give one by one.
+    fn same(&mut self, theta: &[f64], first: usize) -> PyResult<bool> {
+        let (singly, together) = (self.call(false, theta, first)?, self.call(true, theta, first)?);
         let bits = |answer: Answer| answer.x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-        Ok(Ok(match (singly, together) {
+        Ok(match (singly, together) {
             (Ok(singly), Ok(together)) => bits(singly) == bits(together),
             _ => false,
-        }))
+        })
+    }
+
+    /// Whether it takes many rows, where a call of one failed, if it was made; or why neither works.
+    fn only_many(
+        &mut self,
+        theta: &[f64],
+        first: usize,
+        failed: Option<String>,
+    ) -> PyResult<Result<bool, String>> {
+        let (dim, x_dim) = (self.prior.dim(), self.candidates[1].as_ref().map_or(0, |f| f.dims.1));
+        // A number of rows that no accident of shapes can be taken for.
+        let rows = (2..).find(|n| ![dim, x_dim].contains(n)).expect("one of the first three");
+        if let Err(other) = self.call(true, &theta[..rows * dim], first)? {
+            // Of a function of one row, its own error says more.
+            return Ok(Err(failed.unwrap_or(other)));
+        }
+        // It may take one row and have failed by chance.
+        for (i, theta) in theta.chunks_exact(dim).enumerate().take(AGAIN).skip(1) {
+            if failed.is_some() && self.call(false, theta, first + i)?.is_ok() {
+                return Ok(Ok(false));
+            }
+        }
+        Ok(Ok(true))
     }
 
     /// Summaries of these rows, given one by one or together, or why there are none.
