@@ -116,7 +116,7 @@ fn alike(a: &RunData, b: &RunData) -> bool {
     plain(a) == plain(b)
 }
 
-/// Groups get the settings in which they differ; between methods, what is usual for each does not count.
+/// Groups get the settings in which they differ; between methods those of estimators do not count, nor what is usual for each.
 fn tell_apart(groups: &mut [Group]) {
     let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
     let configs: Vec<&Config> = groups.iter().map(|group| &group.runs[0].manifest.config).collect();
@@ -127,7 +127,8 @@ fn tell_apart(groups: &mut [Group]) {
         let differs = |j: usize, place: usize| {
             let (key, value, _) = &settings[i][place];
             let unusual = |k: usize| settings[k][place].1 != usual[k][place].1;
-            let counts = names[i] == names[j] || unusual(i) || unusual(j);
+            let own = key.starts_with("estimator.");
+            let counts = names[i] == names[j] || !own && (unusual(i) || unusual(j));
             counts && !["seed", "profile"].contains(key) && settings[j][place].1 != *value
         };
         let own = settings[i].iter().enumerate();
