@@ -1,6 +1,6 @@
 //! Rows on their way through an executor: how many at a time, and what becomes of those whose worker is lost.
 
-use crate::errors::impossible;
+use crate::errors::Kind;
 use crate::executor::{Between, Pool, is_broken};
 use crate::function::{Answer, Function, Rows};
 use didyma::simulator::{Piece, SimulationFailed};
@@ -177,7 +177,7 @@ impl Work<'_> {
         let x_dim = self.function.dims().1;
         let (start, made) = (part.rows.start, answer.rows(x_dim));
         if made > part.rows.len() || made == 0 {
-            return Err(impossible("an executor gave the answer of another batch"));
+            return Err(Kind::Internal.error("an executor gave the answer of another batch"));
         }
         self.measured.0 += answer.seconds;
         self.measured.1 += made;

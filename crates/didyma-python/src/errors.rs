@@ -2,7 +2,6 @@
 
 use didyma::Error;
 use didyma::error::RunProblem;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 /// The kinds of exceptions; their names are the classes'.
@@ -126,9 +125,4 @@ pub fn panicked(panic: &(dyn std::any::Any + Send)) -> PyErr {
     Kind::Internal.error(format!(
         "this is a fault of Didyma, not yours: {text}; please report it with the call that led to it"
     ))
-}
-
-/// Something that cannot happen.
-pub fn impossible(what: &str) -> PyErr {
-    PyRuntimeError::new_err(what.to_owned())
 }
