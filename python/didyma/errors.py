@@ -71,7 +71,7 @@ class SamplingError(DidymaError, RuntimeError):
 
 
 class TrainingError(DidymaError, RuntimeError):
-    """Training that came to no number."""
+    """Training that came to no number, or a device that could not go on."""
 
     __module__ = "didyma"
 

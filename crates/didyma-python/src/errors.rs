@@ -73,7 +73,8 @@ pub fn python(error: Error) -> PyErr {
         Error::InfiniteQuery { .. }
         | Error::BadParams { .. }
         | Error::OutOfRange { .. }
-        | Error::Diverged { .. } => Kind::Training,
+        | Error::Diverged { .. }
+        | Error::Device { .. } => Kind::Training,
         Error::ModelFile { .. }
         | Error::Run { .. }
         | Error::Table { .. }

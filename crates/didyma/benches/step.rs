@@ -5,7 +5,6 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use didyma::estimator::{Method, Named};
 use didyma::rng::Streams;
-use didyma::train::Engine;
 use didyma::workload::{self, SHAPES};
 use std::time::Duration;
 

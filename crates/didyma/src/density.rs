@@ -1,5 +1,6 @@
 //! What q(θ | x) is made of: a spline flow, or the score of a diffusion.
 
+use crate::device::Device;
 use crate::error::Result;
 use crate::flow::{FlowConfig, SplineFlow};
 use crate::normal;
@@ -83,10 +84,17 @@ impl Density {
         }
     }
 
-    /// θ of given draws of the base.
-    pub fn sample(&self, params: &[f32], x: &[f32], base: &[f32]) -> Result<Vec<f32>> {
+    /// θ of given draws of the base. A flow is computed on the device, a score on the cores of this machine; so it is
+    /// with the methods below.
+    pub fn sample(
+        &self,
+        device: &dyn Device,
+        params: &[f32],
+        x: &[f32],
+        base: &[f32],
+    ) -> Result<Vec<f32>> {
         match self {
-            Self::Flow(flow) => flow.transport(params, x, base).map(|(theta, _)| theta),
+            Self::Flow(flow) => device.transport(flow, params, x, base).map(|(theta, _)| theta),
             Self::Score(score) => score.sample(params, x, base),
         }
     }
@@ -94,12 +102,13 @@ impl Density {
     /// θ of given draws of the base, and log q(θ | x).
     pub fn transport(
         &self,
+        device: &dyn Device,
         params: &[f32],
         x: &[f32],
         base: &[f32],
     ) -> Result<(Vec<f32>, Vec<f64>)> {
         let score = match self {
-            Self::Flow(flow) => return flow.transport(params, x, base),
+            Self::Flow(flow) => return device.transport(flow, params, x, base),
             Self::Score(score) => score,
         };
         let (theta, mut log_q) = score.transport(params, x, base)?;
@@ -110,9 +119,15 @@ impl Density {
     }
 
     /// log q(θ | x) for each row of `theta`; `x` has as many rows, or one that all share.
-    pub fn log_density(&self, params: &[f32], theta: Rows, x: Rows) -> Result<Vec<f64>> {
+    pub fn log_density(
+        &self,
+        device: &dyn Device,
+        params: &[f32],
+        theta: Rows,
+        x: Rows,
+    ) -> Result<Vec<f64>> {
         match self {
-            Self::Flow(flow) => flow.log_density(params, theta, x),
+            Self::Flow(flow) => device.log_density(flow, params, theta, x),
             Self::Score(score) => score.log_density(params, theta, x),
         }
     }

@@ -232,6 +232,14 @@ pub enum Error {
         /// Its reason.
         source: std::io::Error,
     },
+    /// A device that cannot go on: its memory is full, it was lost.
+    #[error("{device}: {problem}")]
+    Device {
+        /// The device, in a user's words.
+        device: String,
+        /// What went wrong there, and the remedy.
+        problem: String,
+    },
     /// A model or checkpoint that cannot be used.
     #[error("{} cannot be loaded: {problem}", path.display())]
     ModelFile {

@@ -42,7 +42,7 @@
 //! [`rounds`] is the algorithm: propose, simulate, train. [`config`] has every setting, [`posterior`] is what a run ends
 //! with, [`observe`] what happens meanwhile, [`run`] the directory that it is saved in. [`prior`], [`simulator`] and
 //! [`tasks`] state problems; [`estimator`] says what a training step computes; [`flow`] is q(θ | x), on the loops of
-//! [`kernel`], in [`coordinates`] that suit it; [`train`] brings them together; [`metrics`] compares the samples with those
+//! [`kernel`], in [`coordinates`] that suit it; [`train`] brings them together, on a [`device`]; [`metrics`] compares the samples with those
 //! of a reference; [`validity`] learns which simulations fail. [`rows`], [`rng`] and [`error`] are what everything uses.
 
 #![deny(missing_docs)]
@@ -54,6 +54,7 @@ pub mod config;
 pub mod coordinates;
 pub mod dataset;
 pub mod density;
+pub mod device;
 pub mod diagnostics;
 mod dual;
 pub mod error;

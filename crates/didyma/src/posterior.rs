@@ -2,6 +2,7 @@
 
 use crate::coordinates::Coordinates;
 use crate::density::{Density, DensityConfig};
+use crate::device::{Cpu, Device};
 use crate::error::{Error, FileProblem, Result};
 use crate::parallel;
 use crate::prior::Prior;
@@ -12,6 +13,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
 
 /// q(θ | x), and the observation at which it is the posterior.
 ///
@@ -23,6 +25,8 @@ pub struct Posterior {
     pub(crate) density: Density,
     pub(crate) params: Vec<f32>,
     pub(crate) observation: Vec<f64>,
+    /// Where it is computed, which is no part of the law.
+    pub(crate) device: Arc<dyn Device>,
 }
 
 /// All of a posterior but its parameters, as files hold it.
@@ -103,6 +107,12 @@ impl Posterior {
     pub fn is_same(&self, other: &Self) -> bool {
         let same = self.prior == other.prior && self.observation == other.observation;
         same && self.params == other.params && self.coordinates == other.coordinates
+    }
+
+    /// The same law, computed there. One that was read is computed by the cores of this machine, that of a run where
+    /// the run was.
+    pub fn on(self, device: Arc<dyn Device>) -> Self {
+        Self { device, ..self }
     }
 
     /// Number of parameters.
@@ -189,7 +199,7 @@ impl Posterior {
     /// The points that draws of the base go to, without those outside the support.
     pub(crate) fn drawn(&self, base: &[f32]) -> Result<Vec<Point>> {
         let features = self.features(&self.observation)?;
-        let (z, log_q) = self.density.transport(&self.params, &features, base)?;
+        let (z, log_q) = self.density.transport(&*self.device, &self.params, &features, base)?;
         Ok(self.points(&z, log_q).into_iter().flatten().collect())
     }
 
@@ -198,7 +208,7 @@ impl Posterior {
         let features = self.features(&self.observation)?;
         let (rows, x) =
             (Rows::new("z", z, self.dim())?, Rows::new("x", &features, features.len())?);
-        Ok(self.points(z, self.density.log_density(&self.params, rows, x)?))
+        Ok(self.points(z, self.density.log_density(&*self.device, &self.params, rows, x)?))
     }
 
     fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Option<Point>> {
@@ -235,7 +245,7 @@ impl Posterior {
         let mut rng = from.streams.stream(from.purpose, from.round, index);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
         let base: Vec<f32> = (0..BLOCK * self.dim()).map(|_| (width * normal()) as f32).collect();
-        let z = self.density.sample(&self.params, features, &base)?;
+        let z = self.density.sample(&*self.device, &self.params, features, &base)?;
         let rows = z.chunks_exact(self.prior.dim()).filter_map(|z| self.theta_inside(z));
         Ok(rows.flat_map(|(theta, _)| theta).collect())
     }
@@ -280,7 +290,7 @@ impl Posterior {
             }
         }
         let (z, x) = (Rows::new("z", &all_z, dim)?, Rows::new("x", features, features.len())?);
-        let log_q = self.density.log_density(&self.params, z, x)?;
+        let log_q = self.density.log_density(&*self.device, &self.params, z, x)?;
         for (&(i, log_jacobian), log_q) in inside.iter().zip(log_q) {
             densities[i] = log_q - log_jacobian;
         }
@@ -368,7 +378,7 @@ impl Posterior {
         }
         let params = file.tensors.into_iter().flat_map(|tensor| tensor.data).collect::<Vec<_>>();
         density.check_params(&params).map_err(|e| corrupted(&e))?;
-        Ok(Self { prior, coordinates, density, params, observation })
+        Ok(Self { prior, coordinates, density, params, observation, device: Arc::new(Cpu) })
     }
 
     /// What the flow reads of an observation.
@@ -404,7 +414,8 @@ mod tests {
         let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
         let coordinates = Coordinates::plain(Space::Unbounded, 2, 1);
         let (density, observation) = (Density::Flow(flow), vec![0.3]);
-        let posterior = Posterior { prior, coordinates, density, params, observation };
+        let device = Arc::new(Cpu);
+        let posterior = Posterior { prior, coordinates, density, params, observation, device };
         let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
         let variance = |width: f64| {
             let theta = posterior.propose(4000, width, streams, 1).unwrap().theta;

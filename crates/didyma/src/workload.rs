@@ -4,12 +4,13 @@
 //! of a step does not depend on either.
 
 use crate::dataset::Dataset;
+use crate::device::Machine;
 use crate::error::Result;
 use crate::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings};
 use crate::flow::{FlowConfig, SplineFlow};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use crate::train::{AdamConfig, CpuEngine};
+use crate::train::{AdamConfig, Engine};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -98,10 +99,15 @@ impl Shape {
     }
 
     /// An engine on that flow and these data.
-    pub fn engine(&self, streams: &Streams, threads: usize) -> Result<CpuEngine> {
+    pub fn engine(
+        &self,
+        streams: &Streams,
+        machine: impl Into<Machine>,
+    ) -> Result<Box<dyn Engine>> {
+        let Machine { threads, device } = machine.into();
         let flow = self.flow()?;
         let params = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
-        CpuEngine::new(flow, params, &self.data(streams)?, AdamConfig::default(), threads)
+        device.engine(flow, params, &self.data(streams)?, AdamConfig::default(), threads)
     }
 }
 

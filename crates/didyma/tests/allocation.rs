@@ -60,11 +60,11 @@ fn step_of_a_flow() {
                 engine.step(plan, 1e-4).unwrap();
                 engine.evaluate(plan).unwrap();
             }
-            engine.take_loss()
+            engine.take_loss().unwrap()
         };
-        run(&mut engine, &plans);
+        run(&mut *engine, &plans);
         let before = ALLOCATIONS.load(Ordering::Relaxed);
-        run(&mut engine, &plans);
+        run(&mut *engine, &plans);
         assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0, "with {threads} threads");
     }
 }
@@ -91,7 +91,7 @@ fn step_of_a_score_network() {
                 engine.step(plan, 1e-4).unwrap();
                 engine.evaluate(plan).unwrap();
             }
-            engine.take_loss()
+            engine.take_loss().unwrap()
         };
         run();
         let before = ALLOCATIONS.load(Ordering::Relaxed);

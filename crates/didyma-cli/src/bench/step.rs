@@ -4,7 +4,6 @@ use crate::args::StepArgs;
 use didyma::estimator::{Named, Plan, Target, reduce};
 use didyma::kernel::{Real, gemm_peak};
 use didyma::rng::Streams;
-use didyma::train::Engine;
 use didyma::workload::Steps;
 use serde::Serialize;
 use std::fmt;

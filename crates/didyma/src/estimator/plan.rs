@@ -147,7 +147,7 @@ impl Plan {
     }
 
     /// Refuses a plan without groups, and rows that a dataset of this many does not have.
-    pub(crate) fn check(&self, rows: usize) -> Result<()> {
+    pub fn check(&self, rows: usize) -> Result<()> {
         match self.last_row() {
             None => Err(Error::EmptyPlan),
             Some(row) if row as usize >= rows => Err(Error::NoSuchRow { row: row as usize, rows }),

@@ -23,12 +23,14 @@ mod layout;
 mod linear;
 mod pass;
 mod rows;
+mod scaled;
 mod tape;
 
 pub use config::{FlowConfig, Scaling};
 pub(crate) use fold::fold;
 pub(crate) use layout::{Builder, Dense, check_params};
 pub use layout::{Gradient, Tensor};
+pub use scaled::ScaledData;
 pub use tape::Tape;
 
 use crate::error::Result;

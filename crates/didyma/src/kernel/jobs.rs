@@ -199,10 +199,11 @@ pub struct SplineGradientJob<'a, F> {
     pub d_log_det: &'a [F],
 }
 
-/// Moments below these are set to 0. Both are far below what moves a weight beside ε = 1e-8, and those of a unit that is
-/// never active would decay into subnormal numbers, of which each costs some CPUs a hundred cycles.
-pub(super) const LEAST_M: f64 = 1e-17;
-pub(super) const LEAST_V: f64 = 1e-30;
+/// First moments below this are set to 0. It is far below what moves a weight beside ε = 1e-8, and those of a unit that
+/// is never active would decay into subnormal numbers, of which each costs some CPUs a hundred cycles.
+pub const LEAST_M: f64 = 1e-17;
+/// The same of second moments.
+pub const LEAST_V: f64 = 1e-30;
 
 /// One Adam update of a block: m, v are the moments, `rate` and `v_scale` carry the bias corrections.
 #[derive(Debug)]

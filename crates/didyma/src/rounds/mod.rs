@@ -20,12 +20,13 @@ use crate::config::{Config, Proposal, Scoring, Start, Truncation, Validation};
 use crate::coordinates::{Coordinates, Rounds};
 use crate::dataset::Dataset;
 use crate::density::Density;
+use crate::device::Machine;
 use crate::error::{Error, Result};
 use crate::observe::{Event, Observer};
 use crate::posterior::{Posterior, SampleStreams};
 use crate::records::Records;
 use crate::rng::{Purpose, Streams};
-use crate::train::{CpuEngine, Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
+use crate::train::{Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
 use crate::truncated::TruncatedPrior;
 use failing::Failing;
 use split::split;
@@ -34,6 +35,7 @@ use std::time::Instant;
 
 /// Infers the posterior at the model's observation, from `progress` on. `observer` is told of everything in time to
 /// save it: a run that is given its progress back ends with the same bytes as one that was never interrupted.
+/// A number of threads is a machine, too: that many on the CPU.
 ///
 /// ```
 /// use didyma::config::{Config, Profile};
@@ -56,11 +58,11 @@ use std::time::Instant;
 pub fn infer(
     model: &Model,
     config: &Config,
-    threads: usize,
+    machine: impl Into<Machine>,
     progress: Progress,
     observer: &mut dyn Observer,
 ) -> Result<Inference> {
-    let mut run = Run::new(model, config, threads, progress)?;
+    let mut run = Run::new(model, config, machine.into(), progress)?;
     for round in run.reports.len() as u32 + 1..=config.rounds {
         let go_on = run.round(round, observer)?;
         if go_on.is_break() && round < config.rounds || run.reports.len() < round as usize {
@@ -78,10 +80,10 @@ pub fn infer(
 pub fn propose(
     model: &Model,
     config: &Config,
-    threads: usize,
+    machine: impl Into<Machine>,
     progress: Progress,
 ) -> Result<Option<(u32, Vec<f32>)>> {
-    let run = Run::new(model, config, threads, progress)?;
+    let run = Run::new(model, config, machine.into(), progress)?;
     let round = run.reports.len() as u32 + 1;
     match round <= config.rounds {
         // Once training has begun, all are simulated: the posterior that they were proposed from may be gone.
@@ -97,7 +99,7 @@ pub fn propose(
 struct Run<'a> {
     model: &'a Model<'a>,
     config: &'a Config,
-    threads: usize,
+    machine: Machine,
     streams: Streams,
     records: Records,
     reports: Vec<RoundReport>,
@@ -112,7 +114,7 @@ impl<'a> Run<'a> {
     fn new(
         model: &'a Model<'a>,
         config: &'a Config,
-        threads: usize,
+        machine: Machine,
         progress: Progress,
     ) -> Result<Self> {
         config.check()?;
@@ -123,7 +125,7 @@ impl<'a> Run<'a> {
         records.check()?;
         let streams = Streams::new(config.seed);
         let (latest, failing) = (None, (0, None));
-        Ok(Self { model, config, threads, streams, records, reports, training, latest, failing })
+        Ok(Self { model, config, machine, streams, records, reports, training, latest, failing })
     }
 
     /// One round of the algorithm.
@@ -154,15 +156,16 @@ impl<'a> Run<'a> {
         match (proposal, self.posterior()?) {
             (Proposal::Prior, _) | (_, None) => {
                 let streams = self.streams.simulations(Purpose::Parameters, round.into());
-                Ok(self.model.prior.sample_rows(simulations, &streams, self.threads))
+                Ok(self.model.prior.sample_rows(simulations, &streams, self.machine.threads))
             }
             (Proposal::Posterior, Some(posterior)) => {
-                Ok(posterior.propose(simulations, width, streams, self.threads)?.theta)
+                Ok(posterior.propose(simulations, width, streams, self.machine.threads)?.theta)
             }
             (Proposal::Truncated, Some(posterior)) => {
                 let Truncation { share, draws } = truncation;
-                let region = TruncatedPrior::new(&posterior, share, draws, streams, self.threads)?;
-                Ok(region.sample(simulations, self.threads)?.theta)
+                let region =
+                    TruncatedPrior::new(&posterior, share, draws, streams, self.machine.threads)?;
+                Ok(region.sample(simulations, self.machine.threads)?.theta)
             }
         }
     }
@@ -185,14 +188,15 @@ impl<'a> Run<'a> {
             done: self.records.counts(round),
             in_a_row: self.config.failures.in_a_row,
         };
-        simulating.run(self.threads, &mut (&mut self.records, observer))
+        simulating.run(self.machine.threads, &mut (&mut self.records, observer))
     }
 
     /// The same for the same rows, whenever it is asked: a resumed run learns it again.
     fn learn_of_failures(&mut self, round: u32) -> Result<()> {
         if self.failing.0 != round {
             let (prior, records) = (self.model.prior, &self.records);
-            self.failing = (round, Failing::new(prior, records, self.config, round, self.threads)?);
+            self.failing =
+                (round, Failing::new(prior, records, self.config, round, self.machine.threads)?);
         }
         Ok(())
     }
@@ -260,16 +264,16 @@ impl<'a> Run<'a> {
         Density::new(self.config.shape(self.model.prior.dim(), self.model.observation.len()))
     }
 
-    /// Where the round is trained.
+    /// Where the round is trained: a flow on the device, a score on the cores.
     fn engine(&self, round: u32, params: Vec<f32>, data: &Dataset) -> Result<Box<dyn Engine>> {
-        let (adam, threads) = (self.config.train.adam(), self.threads);
+        let (adam, Machine { threads, device }) = (self.config.train.adam(), &self.machine);
         match self.density()? {
-            Density::Flow(flow) => Ok(Box::new(CpuEngine::new(flow, params, data, adam, threads)?)),
+            Density::Flow(flow) => device.engine(flow, params, data, adam, *threads),
             Density::Score(score) => {
                 let fixed = self.config.train.validation == Validation::Fixed;
                 let repeats = self.config.score.repeats;
                 let noise = Noise { streams: self.streams, round, repeats, fixed };
-                Ok(Box::new(ScoreEngine::new(score, params, data, adam, noise, threads)?))
+                Ok(Box::new(ScoreEngine::new(score, params, data, adam, noise, *threads)?))
             }
         }
     }
@@ -285,6 +289,7 @@ impl<'a> Run<'a> {
             density: self.density()?,
             params: training.fit.engine.params.clone(),
             observation: self.model.observation.to_vec(),
+            device: self.machine.device.clone(),
         }))
     }
 
@@ -298,7 +303,7 @@ impl<'a> Run<'a> {
         let posterior = self.posterior()?.expect("training is done");
         let Training { fit, recentred, .. } = self.training.as_ref().expect("training is done");
         let streams = SampleStreams::new(self.streams, Purpose::Diagnostic, round);
-        let outside_prior = posterior.mass_outside(streams, self.threads)?;
+        let outside_prior = posterior.mass_outside(streams, self.machine.threads)?;
         let clock = Instant::now();
         let scored = match self.config.scores {
             Scoring::Every => true,
@@ -313,7 +318,7 @@ impl<'a> Run<'a> {
         let kept = fit.best.as_ref().filter(|_| self.config.train.restore_best);
         let (simulations, failures) = self.records.counts(round);
         let failing = self.failing.1.as_ref();
-        let validity = failing.map(|f| f.report(&posterior, self.streams, self.threads));
+        let validity = failing.map(|f| f.report(&posterior, self.streams, self.machine.threads));
         let report = RoundReport {
             round,
             simulations,

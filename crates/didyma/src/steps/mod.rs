@@ -9,6 +9,7 @@ mod keeping;
 mod origin;
 
 use crate::config::Config;
+use crate::device::Machine;
 use crate::error::{Error, Result};
 use crate::observe::{Event, Observer};
 use crate::posterior::Posterior;
@@ -167,7 +168,7 @@ impl Steps {
     }
 
     /// Parameters for the round under way, row after row: of the prior at first, then where the method looks.
-    pub fn propose(&mut self, count: usize, threads: usize) -> Result<&[f32]> {
+    pub fn propose(&mut self, count: usize, machine: impl Into<Machine>) -> Result<&[f32]> {
         let round = self.round();
         if self.appended() > 0 {
             let problem = "already has simulations: train on them first".to_owned();
@@ -176,7 +177,7 @@ impl Steps {
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
         config.check()?;
         let simulator = self.simulator();
-        let found = propose(&self.model(&simulator), &config, threads, self.progress())?;
+        let found = propose(&self.model(&simulator), &config, machine, self.progress())?;
         self.proposed = found.map(|(_, theta)| theta).unwrap_or_default();
         Ok(&self.proposed)
     }
@@ -208,7 +209,7 @@ impl Steps {
     /// Trains on all that was appended so far. If the observer breaks, a later call goes on from there.
     pub fn train(
         &mut self,
-        threads: usize,
+        machine: impl Into<Machine>,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
         let (round, count) = (self.round(), self.appended());
@@ -220,7 +221,7 @@ impl Steps {
         let simulator = self.simulator();
         let mut keeping = Keeping { training: None, finished: None, epochs: Vec::new(), observer };
         let progress = self.progress();
-        infer(&self.model(&simulator), &config, threads, progress, &mut keeping)?;
+        infer(&self.model(&simulator), &config, machine, progress, &mut keeping)?;
         let Keeping { training, finished, epochs, .. } = keeping;
         self.training = training.or(self.training.take());
         self.epochs.extend(epochs);

@@ -37,6 +37,9 @@ impl Default for AdamConfig {
 }
 
 impl AdamConfig {
+    /// Added to the gradient's norm before the clip is divided by it (PyTorch's `clip_grad_norm_`).
+    pub const NORM_FLOOR: f64 = 1e-6;
+
     /// Refuses settings outside their range.
     pub fn check(&self) -> Result<()> {
         let (Decay::Coupled(decay) | Decay::Decoupled(decay)) = self.decay;
@@ -54,14 +57,25 @@ impl AdamConfig {
         Ok(())
     }
 
+    /// Refuses a rate that can only destroy the weights: Adam moves one by about the rate.
+    pub fn check_rate(learning_rate: f64) -> Result<()> {
+        match (0.0..=1.0).contains(&learning_rate) {
+            true => Ok(()),
+            false => Err(Error::setting("learning_rate", learning_rate, "between 0 and 1")),
+        }
+    }
+
     /// The numbers of step `t`, from 1, for a gradient of this norm.
-    pub(super) fn numbers(&self, t: u64, learning_rate: f64, gradient_norm: f64) -> AdamStep {
+    ///
+    /// The gradient's scale, min(1, clip / (norm + [`NORM_FLOOR`](Self::NORM_FLOOR))), is the only one that depends on
+    /// the norm: an engine that learns the norm elsewhere takes the others from here, with any norm.
+    pub fn numbers(&self, t: u64, learning_rate: f64, gradient_norm: f64) -> AdamStep {
         let (coupled_decay, shrink) = match self.decay {
             Decay::Coupled(decay) => (decay, 1.0),
             Decay::Decoupled(decay) => (0.0, 1.0 - learning_rate * decay),
         };
         AdamStep {
-            gradient_scale: (self.clip / (gradient_norm + 1e-6)).min(1.0),
+            gradient_scale: (self.clip / (gradient_norm + Self::NORM_FLOOR)).min(1.0),
             coupled_decay,
             shrink,
             beta1: [self.beta1, 1.0 - self.beta1],

@@ -3,7 +3,7 @@
 use super::adam::AdamConfig;
 use super::engine::{Engine, EngineState};
 use super::optimiser::{Ledger, read, write};
-use super::shared::{Data, Job, Shared, Stage};
+use super::shared::{Job, Shared, Stage};
 use super::team::Team;
 use super::tiles::TILE;
 use crate::dataset::Dataset;
@@ -53,7 +53,7 @@ impl CpuEngine {
     ) -> Result<Self> {
         let ledger = Ledger::new(config)?;
         flow.check_params(&params)?;
-        check_data(&flow, data)?;
+        let data = flow.scaled_data(data)?;
         parallel::check_threads(threads)?;
         let shared = Shared::new(flow, params, data, threads);
         let team = Team::new(threads, shared, |shared, member, stage| {
@@ -103,21 +103,16 @@ impl CpuEngine {
     }
 }
 
-fn check_data(flow: &SplineFlow, data: &Dataset) -> Result<()> {
-    data.theta().expect_columns(flow.config().theta_dim, "theta_dim of the flow")?;
-    data.x().expect_columns(flow.config().x_dim, "x_dim of the flow")
-}
-
 impl Engine for CpuEngine {
     fn load(&mut self, data: &Dataset) -> Result<()> {
         let shared = self.team.state();
-        check_data(&shared.flow, data)?;
-        write(&shared.job).data = Data::new(&shared.flow, data);
+        let data = shared.flow.scaled_data(data)?;
+        write(&shared.job).data = data;
         Ok(())
     }
 
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
-        Ledger::check_rate(learning_rate)?;
+        AdamConfig::check_rate(learning_rate)?;
         let split = self.prepare(plan)?;
         self.run(Stage::Gradient);
         let loss = self.ledger.finite("loss", split + self.chunk_losses())?;
@@ -126,8 +121,8 @@ impl Engine for CpuEngine {
         Ok(())
     }
 
-    fn take_loss(&mut self) -> f64 {
-        self.ledger.take_loss()
+    fn take_loss(&mut self) -> Result<f64> {
+        Ok(self.ledger.take_loss())
     }
 
     fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
@@ -136,13 +131,15 @@ impl Engine for CpuEngine {
         self.ledger.finite("loss", split + self.chunk_losses())
     }
 
-    fn read_params(&self, to: &mut [f32]) {
+    fn read_params(&self, to: &mut [f32]) -> Result<()> {
         self.team.state().optimiser.read_params(to);
+        Ok(())
     }
 
-    fn read_state(&self, to: &mut EngineState) {
+    fn read_state(&self, to: &mut EngineState) -> Result<()> {
         self.team.state().optimiser.read_state(to);
         to.steps = self.ledger.steps;
+        Ok(())
     }
 
     fn restore(&mut self, state: &EngineState) -> Result<()> {

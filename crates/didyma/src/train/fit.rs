@@ -213,13 +213,10 @@ impl<'a> Fit<'a> {
             let outcome = self.epoch(engine, state);
             let trained = clock.elapsed().as_secs_f64();
             let outcome = outcome.and_then(|()| self.validate(engine, state));
-            match outcome {
+            match outcome.and_then(|()| engine.read_state(&mut state.engine)) {
                 // The weights before this epoch are the last ones that are known to be good.
                 Err(Error::Diverged { .. }) => state.stop = Some(StopReason::Diverged),
-                other => {
-                    other?;
-                    engine.read_state(&mut state.engine);
-                }
+                other => other?,
             }
             state.epoch += 1;
             self.judge(state);
@@ -248,7 +245,7 @@ impl<'a> Fit<'a> {
             self.order.shuffle(&mut shuffle);
             self.sweep(engine, state, &mut rng)?;
         }
-        state.train_loss = Some(engine.take_loss());
+        state.train_loss = Some(engine.take_loss()?);
         Ok(())
     }
 

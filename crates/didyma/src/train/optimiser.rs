@@ -164,14 +164,6 @@ impl Ledger {
         Ok(Self { config, steps: 0, losses: (0.0, 0) })
     }
 
-    /// Refuses a rate that can only destroy the weights: Adam moves one by about the rate.
-    pub fn check_rate(learning_rate: f64) -> Result<()> {
-        match (0.0..=1.0).contains(&learning_rate) {
-            true => Ok(()),
-            false => Err(Error::setting("learning_rate", learning_rate, "between 0 and 1")),
-        }
-    }
-
     /// This value of the step at hand, unless it is no number.
     pub fn finite(&self, what: &'static str, value: f64) -> Result<f64> {
         match value.is_finite() {

@@ -231,7 +231,7 @@ impl Engine for ScoreEngine {
     }
 
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
-        Ledger::check_rate(learning_rate)?;
+        AdamConfig::check_rate(learning_rate)?;
         self.prepare(plan, self.ledger.steps)?;
         self.run(Stage::Gradient);
         let loss = self.chunk_losses()?;
@@ -244,8 +244,8 @@ impl Engine for ScoreEngine {
         Ok(())
     }
 
-    fn take_loss(&mut self) -> f64 {
-        self.ledger.take_loss()
+    fn take_loss(&mut self) -> Result<f64> {
+        Ok(self.ledger.take_loss())
     }
 
     fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
@@ -255,13 +255,15 @@ impl Engine for ScoreEngine {
         self.chunk_losses()
     }
 
-    fn read_params(&self, to: &mut [f32]) {
+    fn read_params(&self, to: &mut [f32]) -> Result<()> {
         self.team.state().optimiser.read_params(to);
+        Ok(())
     }
 
-    fn read_state(&self, to: &mut EngineState) {
+    fn read_state(&self, to: &mut EngineState) -> Result<()> {
         self.team.state().optimiser.read_state(to);
         to.steps = self.ledger.steps;
+        Ok(())
     }
 
     fn restore(&mut self, state: &EngineState) -> Result<()> {

@@ -2,9 +2,8 @@
 
 use super::optimiser::{Optimiser, lock, read, write};
 use super::tiles::{TILE, Tile, Tiles};
-use crate::dataset::Dataset;
 use crate::estimator::{Plan, reduce};
-use crate::flow::{Gradient, SplineFlow, Tape};
+use crate::flow::{Gradient, ScaledData, SplineFlow, Tape};
 use crate::kernel::Real;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, RwLock};
@@ -19,32 +18,10 @@ pub(super) struct Shared {
     pub next: AtomicUsize,
 }
 
-/// The dataset as the flow reads it.
-#[derive(Debug, Default)]
-pub(super) struct Data {
-    /// Scaled, row-major.
-    theta: Vec<f32>,
-    x: Vec<f32>,
-    pub log_prior: Vec<f64>,
-}
-
-impl Data {
-    pub fn new(flow: &SplineFlow, data: &Dataset) -> Self {
-        let scaled = |rows: crate::Rows, scaling: &crate::Scaling| {
-            rows.iter().flat_map(|row| scaling.apply::<f32>(row)).collect()
-        };
-        Self {
-            theta: scaled(data.theta(), flow.theta_scaling()),
-            x: scaled(data.x(), flow.x_scaling()),
-            log_prior: data.log_prior().to_vec(),
-        }
-    }
-}
-
 /// The data and the step at hand.
 #[derive(Debug, Default)]
 pub(super) struct Job {
-    pub data: Data,
+    pub data: ScaledData,
     pub plan: Plan,
     pub tiles: Tiles,
     /// Log-densities of the parts of split groups, then their weights.
@@ -82,14 +59,14 @@ impl Stage {
 }
 
 impl Shared {
-    pub fn new(flow: SplineFlow, params: Vec<f32>, data: &Dataset, threads: usize) -> Self {
+    pub fn new(flow: SplineFlow, params: Vec<f32>, data: ScaledData, threads: usize) -> Self {
         let member = || Member {
             tape: Tape::new(&flow, TILE),
             log_g: Vec::with_capacity(TILE),
             d_log_q: Vec::with_capacity(TILE),
             weights: Vec::with_capacity(TILE),
         };
-        let job = Job { data: Data::new(&flow, data), ..Job::default() };
+        let job = Job { data, ..Job::default() };
         Self {
             members: (0..threads).map(|_| Mutex::new(member())).collect(),
             optimiser: Optimiser::new(params),
@@ -161,7 +138,7 @@ impl Shared {
         }
     }
 
-    fn gather_group(&self, data: &Data, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
+    fn gather_group(&self, data: &ScaledData, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
         let (dim, x_dim) = (self.flow.config().theta_dim, self.flow.config().x_dim);
         tape.context(data.x[context as usize * x_dim..][..x_dim].iter().copied());
         for &atom in atoms {

@@ -262,7 +262,8 @@ mod tests {
         let params = params.iter().map(|w| w * strength).collect();
         let coordinates = Coordinates::plain(Space::Bounded, 2, 1);
         let (density, observation) = (Density::Flow(flow), vec![0.3]);
-        Posterior { prior, coordinates, density, params, observation }
+        let device = std::sync::Arc::new(crate::device::Cpu);
+        Posterior { prior, coordinates, density, params, observation, device }
     }
 
     /// Where q is a standard normal law of the plane, 1 % of it is outside the disc of radius² −2 log 0.01, on which the

@@ -16,11 +16,32 @@ struct Scripted {
     largest_plan: usize,
     /// The step, from 1, that fails.
     fails: Option<u64>,
+    /// When it tells.
+    tells: Telling,
+    failed: bool,
+}
+
+/// When an engine tells of a step that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Telling {
+    #[default]
+    AtOnce,
+    WithTheLoss,
+    WhenEvaluated,
+    WhenRead,
 }
 
 impl Scripted {
     fn new(losses: &[f64]) -> Self {
         Self { losses: losses.to_vec(), ..Self::default() }
+    }
+
+    /// The failure, if there was one and this is when it is told.
+    fn tell(&self, now: Telling) -> Result<()> {
+        match self.failed && self.tells == now {
+            true => Err(Error::Diverged { what: "loss", value: f64::NAN, step: self.state.steps }),
+            false => Ok(()),
+        }
     }
 }
 
@@ -30,9 +51,9 @@ impl Engine for Scripted {
     }
 
     fn step(&mut self, plan: &Plan, rate: f64) -> Result<()> {
-        if self.fails == Some(self.state.steps + 1) {
-            let (what, value, step) = ("loss", f64::NAN, self.state.steps + 1);
-            return Err(Error::Diverged { what, value, step });
+        self.failed |= self.fails == Some(self.state.steps + 1);
+        if self.failed {
+            return self.tell(Telling::AtOnce);
         }
         self.rates.push(rate);
         self.largest_plan = self.largest_plan.max(plan.pairs());
@@ -41,21 +62,27 @@ impl Engine for Scripted {
         Ok(())
     }
 
-    fn take_loss(&mut self) -> f64 {
-        -(self.state.steps as f64)
+    fn take_loss(&mut self) -> Result<f64> {
+        self.tell(Telling::WithTheLoss)?;
+        Ok(-(self.state.steps as f64))
     }
 
     fn evaluate(&mut self, _: &Plan) -> Result<f64> {
+        self.tell(Telling::WhenEvaluated)?;
         let epoch = self.state.steps as usize / BATCHES;
         Ok(self.losses[(epoch - 1).min(self.losses.len() - 1)])
     }
 
-    fn read_params(&self, to: &mut [f32]) {
+    fn read_params(&self, to: &mut [f32]) -> Result<()> {
+        self.tell(Telling::WhenRead)?;
         to.copy_from_slice(&self.state.params);
+        Ok(())
     }
 
-    fn read_state(&self, to: &mut EngineState) {
+    fn read_state(&self, to: &mut EngineState) -> Result<()> {
+        self.tell(Telling::WhenRead)?;
         to.clone_from(&self.state);
+        Ok(())
     }
 
     fn restore(&mut self, state: &EngineState) -> Result<()> {
@@ -154,6 +181,22 @@ fn a_loss_that_is_no_number_ends_the_round_with_the_weights_before() {
     assert_eq!((state.stop, state.best), (Some(StopReason::Diverged), None));
     assert_eq!(state.engine.params, [0.0]);
     assert_eq!((state.train_loss, state.validation_loss), (None, None));
+}
+
+/// An engine whose steps are asynchronous tells of it when it is asked for something, and the round ends the same way;
+/// the epoch's other steps were asked for, and count.
+#[test]
+fn a_failure_that_is_told_late_ends_the_round_as_well() {
+    for tells in [Telling::WithTheLoss, Telling::WhenEvaluated, Telling::WhenRead] {
+        for (restore_best, kept) in [(true, 7.0), (false, 14.0)] {
+            let mut engine = Scripted { fails: Some(18), tells, ..Scripted::new(&[1.0, 2.0]) };
+            let state = trained(&TrainConfig { restore_best, ..config() }, &mut engine);
+            assert_eq!((state.stop, state.epoch), (Some(StopReason::Diverged), 3), "{tells:?}");
+            assert_eq!(state.steps, 3 * BATCHES as u64);
+            assert_eq!(state.engine.params, [kept], "{tells:?}");
+            assert_eq!(state.best.unwrap().epoch, 1);
+        }
+    }
 }
 
 /// Blocks of 8 · 2^4 = 128 do not fit into a batch of 10: the estimator is made smaller.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod device;
 mod failures;
 mod fit;
 mod missing;

@@ -36,7 +36,7 @@ fn engine(model: &ScoreModel, noise: Noise, threads: usize) -> ScoreEngine {
 
 fn state(engine: &ScoreEngine) -> EngineState {
     let mut state = EngineState::default();
-    engine.read_state(&mut state);
+    engine.read_state(&mut state).unwrap();
     state
 }
 
@@ -51,7 +51,7 @@ fn same_bytes_for_any_number_of_threads() {
             for step in 0..30 {
                 engine.step(&plans[step % 3], 1e-3).unwrap();
             }
-            (state(&engine), engine.take_loss(), engine.evaluate(&plans[2]).unwrap())
+            (state(&engine), engine.take_loss().unwrap(), engine.evaluate(&plans[2]).unwrap())
         });
         assert!(runs[0] == runs[1] && runs[0] == runs[2], "threads changed the result");
     }
@@ -69,7 +69,7 @@ fn a_restored_engine_goes_on_with_the_same_bytes() {
     let after = |engine: &mut ScoreEngine, pause: &EngineState| {
         engine.restore(pause).unwrap();
         (0..5).for_each(|_| engine.step(&plan, 1e-3).unwrap());
-        (state(engine), engine.take_loss(), engine.evaluate(&plan).unwrap())
+        (state(engine), engine.take_loss().unwrap(), engine.evaluate(&plan).unwrap())
     };
     let expected = after(&mut first, &pause);
     assert_eq!(after(&mut engine(&model, noise, 1), &pause), expected);
@@ -92,7 +92,7 @@ fn evaluations_have_noise_of_their_own() {
         [(); 4].map(|()| {
             let evaluated = engine.evaluate(&plan).unwrap();
             engine.step(&plan, 0.0).unwrap();
-            (evaluated, engine.take_loss())
+            (evaluated, engine.take_loss().unwrap())
         })
     };
     let fixed = losses(Noise { repeats: 1, ..NOISE });

@@ -1,0 +1,111 @@
+//! The seam between flows and the machine that computes them: training, densities, samples.
+
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::flow::SplineFlow;
+use crate::kernel::Real;
+use crate::rows::Rows;
+use crate::train::{AdamConfig, CpuEngine, Engine};
+use std::fmt;
+use std::sync::Arc;
+
+/// Where the arithmetic of flows runs: training, densities, samples.
+///
+/// The threads of a run share one: it may be asked by several of them at once. Rows are independent of each other, so
+/// that the answer for one does not depend on those that come with it.
+pub trait Device: fmt::Debug + Send + Sync {
+    /// In a user's words, as `CPU (avx512 kernels)`.
+    fn describe(&self) -> String;
+
+    /// An engine that trains this flow from these parameters on this dataset; `threads` of the host may help.
+    fn engine(
+        &self,
+        flow: SplineFlow,
+        params: Vec<f32>,
+        data: &Dataset,
+        adam: AdamConfig,
+        threads: usize,
+    ) -> Result<Box<dyn Engine>>;
+
+    /// log q(θ | x) for each row of `theta`, as [`SplineFlow::log_density`] has it, refusals included.
+    fn log_density(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        theta: Rows,
+        x: Rows,
+    ) -> Result<Vec<f64>>;
+
+    /// θ of given draws of the base and log q(θ | x), as [`SplineFlow::transport`] has them, refusals included.
+    fn transport(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        x: &[f32],
+        base: &[f32],
+    ) -> Result<(Vec<f32>, Vec<f64>)>;
+}
+
+/// The cores of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu;
+
+impl Device for Cpu {
+    fn describe(&self) -> String {
+        format!("CPU ({} kernels)", f32::kernels().name)
+    }
+
+    fn engine(
+        &self,
+        flow: SplineFlow,
+        params: Vec<f32>,
+        data: &Dataset,
+        adam: AdamConfig,
+        threads: usize,
+    ) -> Result<Box<dyn Engine>> {
+        Ok(Box::new(CpuEngine::new(flow, params, data, adam, threads)?))
+    }
+
+    fn log_density(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        theta: Rows,
+        x: Rows,
+    ) -> Result<Vec<f64>> {
+        flow.log_density(params, theta, x)
+    }
+
+    fn transport(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        x: &[f32],
+        base: &[f32],
+    ) -> Result<(Vec<f32>, Vec<f64>)> {
+        flow.transport(params, x, base)
+    }
+}
+
+/// What a run computes with: threads for simulating, planning and scoring, and a device for the flow.
+///
+/// ```
+/// use didyma::device::Machine;
+/// let machine = Machine::from(2);
+/// assert_eq!(machine.threads, 2);
+/// assert!(machine.device.describe().starts_with("CPU ("));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Threads of this machine's cores.
+    pub threads: usize,
+    /// Where flows are trained and evaluated.
+    pub device: Arc<dyn Device>,
+}
+
+impl From<usize> for Machine {
+    /// That many threads, and the CPU.
+    fn from(threads: usize) -> Self {
+        Self { threads, device: Arc::new(Cpu) }
+    }
+}
