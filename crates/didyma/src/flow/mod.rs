@@ -30,6 +30,7 @@ pub use config::{FlowConfig, Scaling};
 pub(crate) use fold::fold;
 pub(crate) use layout::{Builder, Dense, check_params};
 pub use layout::{Gradient, Tensor};
+pub use rows::check_densities;
 pub use scaled::ScaledData;
 pub use tape::Tape;
 

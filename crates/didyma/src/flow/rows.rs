@@ -11,7 +11,7 @@ const TILE: usize = 4 * PANEL;
 
 impl Scaling {
     /// Row by row (v − mean) / scale, in the flow's kind of number.
-    pub(crate) fn apply<'a, F: Real>(&'a self, row: &'a [f32]) -> impl Iterator<Item = F> + 'a {
+    pub fn apply<'a, F: Real>(&'a self, row: &'a [f32]) -> impl Iterator<Item = F> + 'a {
         let parts = row.iter().zip(self.mean.iter().zip(&self.scale));
         parts.map(|(&v, (&mean, &scale))| F::of((f64::from(v) - mean) / scale))
     }
@@ -23,14 +23,7 @@ impl SplineFlow {
     /// It is −∞ where the density underflows, and an error where f32 cannot say.
     pub fn log_density<F: Real>(&self, params: &[F], theta: Rows, x: Rows) -> Result<Vec<f64>> {
         self.check_params(params)?;
-        theta.expect_columns(self.config.theta_dim, "theta_dim of the flow")?;
-        x.expect_columns(self.config.x_dim, "x_dim of the flow")?;
-        theta.expect_finite()?;
-        x.expect_finite()?;
-        let shared = x.len() == 1;
-        if !shared {
-            x.expect_rows(theta.len(), "one for each row of theta, or one for all")?;
-        }
+        let shared = self.check_pairs(theta, x)?;
         let tile = if shared { TILE } else { Tape::<F>::CONTEXTS };
         let mut tape = Tape::new(self, tile);
         let mut log_q = Vec::with_capacity(theta.len());
@@ -45,10 +38,19 @@ impl SplineFlow {
             self.forward(params, &mut tape);
             log_q.extend(tape.log_q().iter().map(|l| l.f64()));
         }
-        match log_q.iter().position(|l| l.is_nan()) {
-            Some(row) => Err(Error::OutOfRange { what: "log q", row, value: log_q[row] }),
-            None => Ok(log_q),
+        check_densities(log_q)
+    }
+
+    /// Refuses rows of another flow; whether one x is shared by all rows of θ.
+    pub fn check_pairs(&self, theta: Rows, x: Rows) -> Result<bool> {
+        theta.expect_columns(self.config.theta_dim, "theta_dim of the flow")?;
+        x.expect_columns(self.config.x_dim, "x_dim of the flow")?;
+        theta.expect_finite()?;
+        x.expect_finite()?;
+        if x.len() != 1 {
+            x.expect_rows(theta.len(), "one for each row of theta, or one for all")?;
         }
+        Ok(x.len() == 1)
     }
 
     /// `count` draws of θ from q(· | x), row after row, and their log-densities.
@@ -90,13 +92,10 @@ impl SplineFlow {
         base: &[f32],
     ) -> Result<(Vec<f32>, Vec<f64>)> {
         self.check_params(params)?;
-        let row = Rows::new("x", x, x.len())?;
-        row.expect_columns(self.config.x_dim, "x_dim of the flow")?;
-        row.expect_finite()?;
         let dim = self.config.theta_dim;
-        let base = Rows::new("base", base, dim)?;
+        let base = self.check_base(x, base)?;
         let mut tape = Tape::new(self, TILE.min(base.len()));
-        let mut theta = Vec::with_capacity(base.data().len());
+        let mut z = Vec::with_capacity(base.data().len());
         let mut log_q = Vec::with_capacity(base.len());
         for tile in base.data().chunks(TILE * dim) {
             tape.clear();
@@ -106,20 +105,43 @@ impl SplineFlow {
             }
             self.inverse(params, &mut tape);
             log_q.extend(tape.log_q().iter().map(|l| l.f64()));
-            for i in 0..tile.len() / dim {
-                for (f, (mean, scale)) in self.theta.mean.iter().zip(&self.theta.scale).enumerate()
-                {
-                    theta.push((tape.output(i, f).f64() * scale + mean) as f32);
-                }
-            }
+            z.extend((0..tile.len()).map(|i| tape.output(i / dim, i % dim).f64()));
         }
-        check_samples(&theta, &log_q, dim)?;
+        self.unscaled(z, log_q)
+    }
+
+    /// Refuses an observation or a base of another flow.
+    pub fn check_base<'a>(&self, x: &[f32], base: &'a [f32]) -> Result<Rows<'a>> {
+        let row = Rows::new("x", x, x.len())?;
+        row.expect_columns(self.config.x_dim, "x_dim of the flow")?;
+        row.expect_finite()?;
+        Rows::new("base", base, self.config.theta_dim)
+    }
+
+    /// θ of what comes out of the flow, row after row, with its log-densities; refuses what f32 could not hold.
+    pub fn unscaled(
+        &self,
+        z: impl IntoIterator<Item = f64>,
+        log_q: Vec<f64>,
+    ) -> Result<(Vec<f32>, Vec<f64>)> {
+        let scaling = self.theta.mean.iter().zip(&self.theta.scale).cycle();
+        let theta: Vec<f32> =
+            z.into_iter().zip(scaling).map(|(z, (mean, scale))| (z * scale + mean) as f32).collect();
+        check_samples(&theta, &log_q, self.config.theta_dim)?;
         Ok((theta, log_q))
     }
 
     /// Refuses a parameter vector of another flow, and one that holds NaN or infinity.
     pub fn check_params<F: Real>(&self, params: &[F]) -> Result<()> {
         check_params(params, self.params_len(), "the shape of the flow")
+    }
+}
+
+/// Refuses log-densities of which f32 could not say what they are.
+pub fn check_densities(log_q: Vec<f64>) -> Result<Vec<f64>> {
+    match log_q.iter().position(|l| l.is_nan()) {
+        Some(row) => Err(Error::OutOfRange { what: "log q", row, value: log_q[row] }),
+        None => Ok(log_q),
     }
 }
 

@@ -1,0 +1,158 @@
+//! A GPU as the library sees it.
+
+use crate::engine::CudaEngine;
+use crate::evaluator::Evaluator;
+use crate::kernel::{Backend, Gpu, Missing, compiler_version, count, driver_version};
+use crate::resident::Programs;
+use didyma::device::Device;
+use didyma::train::{AdamConfig, Engine};
+use didyma::{Dataset, Result, Rows, SplineFlow};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Why no GPU can be used: a sentence with a remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable(String);
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+impl From<Missing> for Unavailable {
+    fn from(Missing(why): Missing) -> Self {
+        Self(why)
+    }
+}
+
+/// A GPU.
+#[derive(Debug)]
+pub struct Cuda {
+    backend: Arc<dyn Backend>,
+    programs: Arc<Programs>,
+    /// Flows whose parameters are on the device and that nobody uses at the moment.
+    idle: Mutex<Vec<Evaluator>>,
+}
+
+/// Evaluators that are kept for later, each some megabytes of the device.
+const IDLE: usize = 64;
+
+impl Cuda {
+    /// The first GPU that the driver shows; CUDA_VISIBLE_DEVICES chooses among several.
+    pub fn open() -> std::result::Result<Self, Unavailable> {
+        Ok(Self::on(Arc::new(Gpu::new(0)?)))
+    }
+
+    /// The kernels on the CPU, none where there is no C++ compiler: the same arithmetic, for tests.
+    #[cfg(feature = "emulator")]
+    pub fn emulated() -> Option<Self> {
+        crate::kernel::Emulator::new().map(|emulator| Self::on(Arc::new(emulator)))
+    }
+
+    fn on(backend: Arc<dyn Backend>) -> Self {
+        Self { backend, programs: Arc::default(), idle: Mutex::default() }
+    }
+
+    /// Lets a flow with these parameters work, one that was used before if there is any.
+    fn with<T>(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        work: impl FnOnce(&mut Evaluator) -> Result<T>,
+    ) -> Result<T> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = {
+            let mut idle = idle();
+            let same = idle.iter().position(|e| e.is_of(flow) && e.has_params(params));
+            same.or_else(|| idle.iter().position(|e| e.is_of(flow))).map(|i| idle.swap_remove(i))
+        };
+        let mut evaluator = match found {
+            Some(evaluator) => evaluator,
+            None => Evaluator::new(&self.backend, &self.programs, flow, params)?,
+        };
+        if !evaluator.has_params(params) {
+            evaluator.set_params(params)?;
+        }
+        let result = work(&mut evaluator);
+        let mut idle = idle();
+        if idle.len() < IDLE {
+            idle.push(evaluator);
+        }
+        result
+    }
+}
+
+impl Device for Cuda {
+    fn describe(&self) -> String {
+        self.backend.name()
+    }
+
+    fn engine(
+        &self,
+        flow: SplineFlow,
+        params: Vec<f32>,
+        data: &Dataset,
+        adam: AdamConfig,
+        _threads: usize,
+    ) -> Result<Box<dyn Engine>> {
+        let engine = CudaEngine::new(&self.backend, &self.programs, flow, params, data, adam)?;
+        Ok(Box::new(engine))
+    }
+
+    fn log_density(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        theta: Rows,
+        x: Rows,
+    ) -> Result<Vec<f64>> {
+        self.with(flow, params, |evaluator| evaluator.log_density(theta, x))
+    }
+
+    fn transport(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        x: &[f32],
+        base: &[f32],
+    ) -> Result<(Vec<f32>, Vec<f64>)> {
+        self.with(flow, params, |evaluator| evaluator.transport(x, base))
+    }
+}
+
+/// What is known of the machine's GPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// As its maker calls it.
+    pub name: String,
+    /// Multiprocessors.
+    pub multiprocessors: usize,
+    /// Compute capability.
+    pub capability: (i32, i32),
+    /// Bytes of memory, free and in all.
+    pub memory: (usize, usize),
+    /// CUDA version of the driver, as (13, 0).
+    pub driver: (i32, i32),
+    /// Version of the run-time compiler.
+    pub compiler: (i32, i32),
+}
+
+/// The GPUs of this machine, each of them opened once to see whether it works.
+pub fn devices() -> std::result::Result<Vec<Found>, Unavailable> {
+    let (driver, compiler) = (driver_version()?, compiler_version()?);
+    let found = |number| {
+        let gpu = Gpu::new(number)?;
+        Ok(Found {
+            name: gpu.name(),
+            multiprocessors: gpu.multiprocessors(),
+            capability: gpu.capability(),
+            memory: gpu.memory(),
+            driver: (driver / 1000, driver % 1000 / 10),
+            compiler,
+        })
+    };
+    (0..count()?).map(found).collect()
+}

@@ -1,0 +1,155 @@
+//! The engine on a GPU: a step is a plan on its way to the device and one graph of kernels, and nobody waits for it.
+
+use crate::kernel::Backend;
+use crate::resident::{Programs, Resident, STATE, Task};
+use didyma::estimator::Plan;
+use didyma::flow::ScaledData;
+use didyma::train::{AdamConfig, Engine, EngineState};
+use didyma::{Dataset, Error, Result, SplineFlow};
+use std::sync::Arc;
+
+/// Trains a flow on a GPU; the result is the same bytes on every run on the same kind of GPU.
+#[derive(Debug)]
+pub(crate) struct CudaEngine {
+    flow: SplineFlow,
+    resident: Resident,
+    adam: AdamConfig,
+    /// Rows of the dataset.
+    rows: usize,
+    /// Steps that were asked for.
+    steps: u64,
+}
+
+/// What the device says of the steps since it was last asked.
+struct Told {
+    loss_sum: f64,
+    losses: u64,
+    diverged: Option<Error>,
+    loss: f64,
+}
+
+impl CudaEngine {
+    pub fn new(
+        backend: &Arc<dyn Backend>,
+        programs: &Arc<Programs>,
+        flow: SplineFlow,
+        params: Vec<f32>,
+        data: &Dataset,
+        adam: AdamConfig,
+    ) -> Result<Self> {
+        adam.check()?;
+        flow.check_params(&params)?;
+        let resident = Resident::new(backend, programs, &flow)?;
+        let mut engine = Self { flow, resident, adam, rows: 0, steps: 0 };
+        engine.load(data)?;
+        engine.restore(&EngineState::fresh(params))?;
+        Ok(engine)
+    }
+
+    /// Reads the device's notes; forgets them, if asked to or if they hold a failure.
+    fn told(&self, forget: bool) -> Result<Told> {
+        let Resident { buffers, queue, .. } = &self.resident;
+        let mut state = [0u64; STATE];
+        buffers.state.get(&**queue, &mut state)?;
+        let [loss_sum, losses, reason, value, after, loss] = state;
+        let [loss_sum, value, loss] = [loss_sum, value, loss].map(f64::from_bits);
+        let diverged = (reason != 0).then(|| {
+            let what = if reason == 1 { "loss" } else { "gradient norm" };
+            // Steps since the last forgetting were counted on the device, those before here.
+            Error::Diverged { what, value, step: after + 1 }
+        });
+        if forget || diverged.is_some() {
+            queue.write(buffers.state.memory(), &[0; 8 * STATE])?;
+        }
+        Ok(Told { loss_sum, losses, diverged, loss })
+    }
+
+    fn refuse_divergence(&self) -> Result<()> {
+        self.told(false)?.diverged.map_or(Ok(()), Err)
+    }
+}
+
+impl Engine for CudaEngine {
+    fn load(&mut self, data: &Dataset) -> Result<()> {
+        let ScaledData { theta, x, log_prior } = self.flow.scaled_data(data)?;
+        let Resident { buffers, queue, .. } = &mut self.resident;
+        let moved = [
+            buffers.theta.put(&**queue, &theta)?,
+            buffers.x.put(&**queue, &x)?,
+            buffers.log_prior.put(&**queue, &log_prior)?,
+        ];
+        if moved.contains(&true) {
+            self.resident.moved();
+        }
+        self.rows = log_prior.len();
+        Ok(())
+    }
+
+    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
+        AdamConfig::check_rate(learning_rate)?;
+        plan.check(self.rows)?;
+        let numbers = self.adam.numbers(self.steps + 1, learning_rate, 0.0);
+        self.resident.run(Task::Step, plan, &numbers, self.adam.clip)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn take_loss(&mut self) -> Result<f64> {
+        let told = self.told(true)?;
+        match told.diverged {
+            Some(error) => Err(error),
+            None => Ok(told.loss_sum / told.losses as f64),
+        }
+    }
+
+    fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
+        plan.check(self.rows)?;
+        let numbers = self.adam.numbers(1, 0.0, 0.0);
+        self.resident.run(Task::Loss, plan, &numbers, self.adam.clip)?;
+        let told = self.told(false)?;
+        match told.diverged {
+            Some(error) => Err(error),
+            None if told.loss.is_finite() => Ok(told.loss),
+            None => Err(Error::Diverged { what: "loss", value: told.loss, step: self.steps + 1 }),
+        }
+    }
+
+    fn read_params(&self, to: &mut [f32]) -> Result<()> {
+        assert_eq!(to.len(), self.flow.params_len(), "room for every parameter");
+        self.refuse_divergence()?;
+        self.resident.buffers.params.get(&*self.resident.queue, to)
+    }
+
+    fn read_state(&self, to: &mut EngineState) -> Result<()> {
+        self.refuse_divergence()?;
+        let Resident { buffers, queue, .. } = &self.resident;
+        for (from, numbers) in [
+            (&buffers.params, &mut to.params),
+            (&buffers.first_moments, &mut to.m),
+            (&buffers.second_moments, &mut to.v),
+        ] {
+            numbers.resize(self.flow.params_len(), 0.0);
+            from.get(&**queue, numbers)?;
+        }
+        to.steps = self.steps;
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &EngineState) -> Result<()> {
+        for numbers in [&state.params, &state.m, &state.v] {
+            self.flow.check_params(numbers)?;
+        }
+        let Resident { buffers, queue, .. } = &mut self.resident;
+        let moved = [
+            buffers.first_moments.put(&**queue, &state.m)?,
+            buffers.second_moments.put(&**queue, &state.v)?,
+        ];
+        queue.write(buffers.state.memory(), &[0; 8 * STATE])?;
+        if moved.contains(&true) {
+            self.resident.moved();
+        }
+        self.resident.set_params(&state.params)?;
+        self.steps = state.steps;
+        Ok(())
+    }
+}

@@ -1,0 +1,325 @@
+//! A flow that lives on the device: parameters, images, and the buffers that a plan's rows pass through.
+
+use crate::kernel::{
+    Backend, Job, Kernel, Launch, Memory, Plain, Program, Queue, Recording, bytes_of, bytes_of_mut,
+    fault, source,
+};
+use crate::packing::Packing;
+use crate::shape::{GRADIENTS, SUM_THREADS, Shape, Tiling};
+use didyma::estimator::Plan;
+use didyma::kernel::AdamStep;
+use didyma::{FlowConfig, Result, SplineFlow};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Kernels that were compiled in this process: seconds that later engines need not spend again.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    compiled: Mutex<Vec<(FlowConfig, Tiling, Arc<dyn Program>)>>,
+}
+
+impl Programs {
+    pub fn get(&self, backend: &dyn Backend, shape: &Shape, tiling: Tiling) -> Result<Arc<dyn Program>> {
+        // Held while compiling: who else needs the same kernels waits for them.
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |(config, t, _): &&(FlowConfig, Tiling, _)| (config, *t) == (&shape.config, tiling);
+        if let Some((.., program)) = compiled.iter().find(same) {
+            return Ok(program.clone());
+        }
+        let shared = shape.forward_shared(tiling).max(shape.backward_shared(tiling));
+        let program = backend.compile(&source(shape, tiling), shared.min(backend.shared_memory()))?;
+        compiled.push((shape.config.clone(), tiling, program.clone()));
+        Ok(program)
+    }
+}
+
+/// What is done with a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Task {
+    /// Log-densities of all rows.
+    Densities,
+    /// From the base's draws to θ.
+    Transport,
+    /// The loss.
+    Loss,
+    /// A step of the optimiser.
+    Step,
+}
+
+/// Device memory that grows with what it is asked to hold; what it held is lost then.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    memory: Option<Memory>,
+}
+
+impl Buffer {
+    /// Room for so many bytes; whether it had to move.
+    pub fn reserve(&mut self, queue: &dyn Queue, bytes: usize) -> Result<bool> {
+        if self.memory.as_ref().is_some_and(|memory| memory.bytes >= bytes) {
+            return Ok(false);
+        }
+        // Freed first: twice the memory may not be there. Some room to grow, as random plans do.
+        let spare = if self.memory.take().is_some() { bytes / 4 } else { 0 };
+        self.memory = Some(queue.allocate((bytes + spare).next_multiple_of(256))?);
+        Ok(true)
+    }
+
+    pub fn put<T: Plain>(&mut self, queue: &dyn Queue, numbers: &[T]) -> Result<bool> {
+        let moved = self.reserve(queue, size_of_val(numbers))?;
+        queue.write(self.memory(), bytes_of(numbers))?;
+        Ok(moved)
+    }
+
+    pub fn get<T: Plain>(&self, queue: &dyn Queue, numbers: &mut [T]) -> Result<()> {
+        queue.read(self.memory(), bytes_of_mut(numbers))
+    }
+
+    pub fn memory(&self) -> &Memory {
+        self.memory.as_ref().expect("reserved before")
+    }
+
+    fn address(&self) -> u64 {
+        self.memory.as_ref().map_or(0, |memory| memory.address)
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory.as_ref().map_or(0, |memory| memory.bytes)
+    }
+}
+
+/// A flow on a device, with everything that kernels are given.
+#[derive(Debug)]
+pub(crate) struct Resident {
+    backend: Arc<dyn Backend>,
+    programs: Arc<Programs>,
+    pub queue: Box<dyn Queue>,
+    pub shape: Shape,
+    pub buffers: Buffers,
+    /// Rows and groups that the buffers have room for.
+    rows: usize,
+    groups: usize,
+    /// What was recorded with the buffers where they are.
+    recorded: HashMap<(Task, Tiling), Box<dyn Recording>>,
+    log_constant: f64,
+}
+
+/// All device memory.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    pub theta: Buffer,
+    pub x: Buffer,
+    pub log_prior: Buffer,
+    pub plan: Buffer,
+    pub params: Buffer,
+    pub first_moments: Buffer,
+    pub second_moments: Buffer,
+    images: [Buffer; 3],
+    places: Buffer,
+    contexts: Buffer,
+    row_group: Buffer,
+    tape: Buffer,
+    pub log_q: Buffer,
+    pub z: Buffer,
+    weights: Buffer,
+    d_log_q: Buffer,
+    group_losses: Buffer,
+    gradients: Buffer,
+    pub gradient: Buffer,
+    norms: Buffer,
+    pub state: Buffer,
+}
+
+/// Numbers of `struct State` of the kernels.
+pub(crate) const STATE: usize = 6;
+
+impl Resident {
+    pub fn new(backend: &Arc<dyn Backend>, programs: &Arc<Programs>, flow: &SplineFlow) -> Result<Self> {
+        let shape = Shape::new(flow);
+        let queue = backend.queue()?;
+        let mut buffers = Buffers::default();
+        for (image, floats) in buffers.images.iter_mut().zip(shape.image_sizes()) {
+            image.reserve(&*queue, 4 * floats)?;
+        }
+        buffers.places.put(&*queue, &shape.places())?;
+        buffers.state.reserve(&*queue, 8 * STATE)?;
+        let dim = flow.config().theta_dim as f64;
+        let log_constant = -flow.theta_scaling().log_volume() - 0.5 * dim * std::f64::consts::TAU.ln();
+        let resident = Self {
+            backend: backend.clone(),
+            programs: programs.clone(),
+            queue,
+            shape,
+            buffers,
+            rows: 0,
+            groups: 0,
+            recorded: HashMap::new(),
+            log_constant,
+        };
+        resident.tiling(1)?;
+        Ok(resident)
+    }
+
+    /// The tile for a plan of so many rows.
+    fn tiling(&self, rows: usize) -> Result<Tiling> {
+        let limit = self.backend.shared_memory();
+        let fits = |t| self.shape.forward_shared(t).max(self.shape.backward_shared(t)) <= limit;
+        Tiling::of(rows, fits).ok_or_else(|| {
+            let FlowConfig { theta_dim, units, bins, .. } = self.shape.config;
+            fault(
+                &self.backend.name(),
+                format!(
+                    "a flow of {theta_dim} parameters with flow.units {units} and flow.bins {bins} does not fit its \
+                     {} KB of shared memory: make flow.units smaller, or choose --device cpu",
+                    limit >> 10
+                ),
+            )
+        })
+    }
+
+    /// Takes parameters over.
+    pub fn set_params(&mut self, params: &[f32]) -> Result<()> {
+        self.buffers.params.put(&*self.queue, params)?;
+        let program = self.programs.get(&*self.backend, &self.shape, self.tiling(1)?)?;
+        let launch = Launch {
+            kernel: Kernel::PublishAll,
+            blocks: self.shape.params.div_ceil(SUM_THREADS),
+            threads: SUM_THREADS,
+            shared: 0,
+        };
+        self.queue.launch(&program, &[launch], &self.job())
+    }
+
+    /// Forgets recordings: some memory has moved.
+    pub fn moved(&mut self) {
+        self.recorded.clear();
+    }
+
+    /// Does this with a plan, some time soon.
+    pub fn run(&mut self, task: Task, plan: &Plan, adam: &AdamStep, clip: f64) -> Result<()> {
+        let tiling = self.tiling(plan.pairs())?;
+        self.make_room(task, plan, tiling)?;
+        let packing = Packing::of(plan);
+        if self.buffers.plan.reserve(&*self.queue, packing.bytes)? {
+            self.moved();
+        }
+        let room = self.buffers.plan.memory();
+        self.queue.send(room, room.bytes, &mut |to| {
+            packing.write(plan, adam, clip, to);
+            packing.bytes
+        })?;
+        let key = (task, tiling);
+        if !self.recorded.contains_key(&key) {
+            let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
+            let launches = self.launches(task, tiling);
+            let recording = self.queue.record(&program, &launches, &self.job())?;
+            self.recorded.insert(key, recording);
+        }
+        self.recorded[&key].replay()
+    }
+
+    fn make_room(&mut self, task: Task, plan: &Plan, tiling: Tiling) -> Result<()> {
+        let Self { queue, buffers, shape, .. } = self;
+        let queue = &**queue;
+        let (rows, groups) = (plan.pairs(), plan.groups().len());
+        let mut moved = rows > self.rows || groups > self.groups;
+        self.rows = self.rows.max(rows);
+        self.groups = self.groups.max(groups);
+        let (rows, groups) = (self.rows, self.groups);
+        moved |= buffers.contexts.reserve(queue, 4 * groups * shape.group_floats())?;
+        moved |= buffers.row_group.reserve(queue, 4 * rows)?;
+        moved |= buffers.log_q.reserve(queue, 4 * rows)?;
+        if task == Task::Transport {
+            moved |= buffers.z.reserve(queue, 4 * rows * shape.config.theta_dim)?;
+        }
+        if matches!(task, Task::Loss | Task::Step) {
+            moved |= buffers.weights.reserve(queue, 4 * rows)?;
+            moved |= buffers.d_log_q.reserve(queue, 16 * rows)?;
+            moved |= buffers.group_losses.reserve(queue, 8 * groups)?;
+        }
+        if task == Task::Step {
+            // A smaller tile has more padding rows: room for the plan at hand, in its own tiles.
+            let tiles = plan.pairs().div_ceil(tiling.rows);
+            moved |= buffers.tape.reserve(queue, 4 * tiles * shape.tape_floats(tiling))?;
+            let blocks = tiles.min(GRADIENTS);
+            moved |= buffers.gradients.reserve(queue, 4 * blocks * shape.params)?;
+            moved |= buffers.gradient.reserve(queue, 4 * shape.params)?;
+            moved |= buffers.norms.reserve(queue, 8 * shape.params.div_ceil(SUM_THREADS))?;
+        }
+        if moved {
+            self.moved();
+        }
+        Ok(())
+    }
+
+    /// The kernels of a task. Grids are as large as the buffers: blocks without work end at once.
+    fn launches(&self, task: Task, tiling: Tiling) -> Vec<Launch> {
+        let Self { shape, rows, groups, .. } = self;
+        let tiles = rows.div_ceil(tiling.rows);
+        let norms = shape.params.div_ceil(SUM_THREADS);
+        let launch = |kernel, blocks, threads, shared| Launch { kernel, blocks, threads, shared };
+        let forward =
+            |kernel| launch(kernel, tiles.min(8 * GRADIENTS), tiling.threads, shape.forward_shared(tiling));
+        let prepare = launch(Kernel::Prepare, shape.config.layers + groups, 128, 0);
+        let reduce = launch(Kernel::Reduce, *groups, 32, 0);
+        match task {
+            Task::Densities => vec![prepare, forward(Kernel::Forward)],
+            Task::Transport => vec![prepare, forward(Kernel::Inverse)],
+            Task::Loss => {
+                let total = launch(Kernel::TotalLoss, 1, SUM_THREADS, 0);
+                vec![prepare, forward(Kernel::Forward), reduce, total]
+            }
+            Task::Step => {
+                let shared = shape.backward_shared(tiling);
+                vec![
+                    prepare,
+                    forward(Kernel::ForwardWithTape),
+                    reduce,
+                    launch(Kernel::Backward, tiles.min(GRADIENTS), tiling.threads, shared),
+                    launch(Kernel::SumGradients, norms + 1, SUM_THREADS, 0),
+                    launch(Kernel::Adam, norms, SUM_THREADS, 0),
+                ]
+            }
+        }
+    }
+
+    fn job(&self) -> Job {
+        let b = &self.buffers;
+        Job {
+            theta: b.theta.address(),
+            x: b.x.address(),
+            log_prior: b.log_prior.address(),
+            plan: b.plan.address(),
+            params: b.params.address(),
+            first_moments: b.first_moments.address(),
+            second_moments: b.second_moments.address(),
+            forward_image: b.images[0].address(),
+            backward_image: b.images[1].address(),
+            context_image: b.images[2].address(),
+            places: b.places.address(),
+            contexts: b.contexts.address(),
+            row_group: b.row_group.address(),
+            tape: b.tape.address(),
+            log_q: b.log_q.address(),
+            z: b.z.address(),
+            weights: b.weights.address(),
+            d_log_q: b.d_log_q.address(),
+            group_losses: b.group_losses.address(),
+            gradients: b.gradients.address(),
+            gradient: b.gradient.address(),
+            norms: b.norms.address(),
+            state: b.state.address(),
+            log_constant: self.log_constant,
+        }
+    }
+
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        let b = &self.buffers;
+        let all = [
+            &b.theta, &b.x, &b.log_prior, &b.plan, &b.params, &b.first_moments, &b.second_moments, &b.places,
+            &b.contexts, &b.row_group, &b.tape, &b.log_q, &b.z, &b.weights, &b.d_log_q, &b.group_losses,
+            &b.gradients, &b.gradient, &b.norms, &b.state,
+        ];
+        all.into_iter().chain(&b.images).map(Buffer::bytes).sum()
+    }
+}
