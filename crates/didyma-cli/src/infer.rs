@@ -7,6 +7,7 @@ use crate::tell;
 use anyhow::bail;
 use didyma::Error;
 use didyma::config::Config;
+use didyma::device::Machine;
 use didyma::observe::{Event, Observer};
 use didyma::problem::{FileSettings, Problem, ProblemFile};
 use didyma::report::{Overview, write_page};
@@ -24,8 +25,9 @@ pub fn infer(args: &InferArgs) -> anyhow::Result<Shown> {
     let config = args.config.config(args.seed, settings)?;
     let manifest = manifest(&task, file, config);
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest));
+    let machine = args.device.machine(&manifest.config, args.threads.count())?;
     let run = RunDir::create(&out, &manifest.to_json().to_string())?;
-    carry_on(run, &task, &manifest, Progress::default(), args.threads.count(), Until::Finished)
+    carry_on(run, &task, &manifest, Progress::default(), machine, Until::Finished)
 }
 
 /// What a run is of.
@@ -47,7 +49,8 @@ pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
         tell(&format!("{forgotten} failed simulations of round {unfinished} are made again"));
     }
     let progress = progress(&run)?;
-    carry_on(run, &task, &manifest, progress, args.threads.count(), Until::Finished)
+    let machine = args.device.machine(&manifest.config, args.threads.count())?;
+    carry_on(run, &task, &manifest, progress, machine, Until::Finished)
 }
 
 impl ResumeArgs {
@@ -117,12 +120,14 @@ pub fn carry_on(
     task: &Task,
     manifest: &Manifest,
     progress: Progress,
-    threads: usize,
+    machine: impl Into<Machine>,
     until: Until,
 ) -> anyhow::Result<Shown> {
     let dir = run.path().to_owned();
-    let mut observer = (Live::new(manifest, &dir, stop_on_interrupt()), until);
-    let found = run::carry_on(run, task, progress, threads, &mut observer);
+    let machine = machine.into();
+    let threads = machine.threads;
+    let mut observer = (Live::new(manifest, &dir, &machine, stop_on_interrupt()), until);
+    let found = run::carry_on(run, task, progress, machine, &mut observer);
     observer.0.finish();
     let found = found.map_err(|error| with_remedy(error, &dir))?;
     if !found.finished && until == Until::Finished {

@@ -11,6 +11,7 @@ mod args;
 mod bench;
 mod check;
 mod cluster;
+mod device;
 mod infer;
 mod init;
 mod levels;
@@ -116,6 +117,7 @@ fn answer(command: Command) -> anyhow::Result<()> {
         Command::Plot(args) => report::plot(&args),
         Command::Settings(args) => show(&settings::settings(&args)?, args.json),
         Command::Tasks(args) => show(&problems::tasks(), args.json),
+        Command::Devices(args) => show(&device::devices(), args.json),
         Command::Simulate(args) => match problems::simulate(&args)? {
             Some(report) => show(&report, args.json),
             None => Ok(()),

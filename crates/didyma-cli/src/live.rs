@@ -1,6 +1,7 @@
 //! What is seen of a run while it goes on: a bar on a terminal, plain lines elsewhere.
 
 use crate::{STOPPED, tell};
+use didyma::device::Machine;
 use didyma::observe::{Event, Observer};
 use didyma::report::{Line, Narrator};
 use didyma::run::Manifest;
@@ -51,15 +52,16 @@ pub struct Live {
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 impl Live {
-    pub fn new(manifest: &Manifest, dir: &Path, stop: Stop) -> Self {
+    pub fn new(manifest: &Manifest, dir: &Path, machine: &Machine, stop: Stop) -> Self {
         let config = &manifest.config;
         let (rounds, simulations) = (config.rounds, config.simulations);
         tell(&format!(
-            "{} by {}: {rounds} rounds of {simulations} simulations, seed {}, in {}",
+            "{} by {}: {rounds} rounds of {simulations} simulations, seed {}, in {}, on {}",
             manifest.task,
             config.method_name(),
             config.seed,
-            dir.display()
+            dir.display(),
+            machine.device.describe()
         ));
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();

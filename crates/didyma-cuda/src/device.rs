@@ -5,6 +5,7 @@ use crate::evaluator::Evaluator;
 use crate::kernel::{Backend, Gpu, Missing, compiler_version, count, driver_version};
 use crate::resident::Programs;
 use didyma::device::Device;
+use didyma::estimator::Plan;
 use didyma::train::{AdamConfig, Engine};
 use didyma::{Dataset, Result, Rows, SplineFlow};
 use std::fmt;
@@ -50,6 +51,27 @@ impl Cuda {
     #[cfg(feature = "emulator")]
     pub fn emulated() -> Option<Self> {
         crate::kernel::Emulator::new().map(|emulator| Self::on(Arc::new(emulator)))
+    }
+
+    /// Where the time of a step goes, over these plans.
+    pub fn profile(
+        &self,
+        flow: SplineFlow,
+        params: Vec<f32>,
+        data: &Dataset,
+        plans: &[Plan],
+    ) -> Result<Profile> {
+        let adam = AdamConfig::default();
+        let mut engine = CudaEngine::new(&self.backend, &self.programs, flow, params, data, adam)?;
+        let mut kernels: Vec<(&'static str, f64)> = Vec::new();
+        for plan in plans {
+            let times = engine.time_step(plan)?;
+            kernels.resize(times.len(), ("", 0.0));
+            for (sum, (name, seconds)) in kernels.iter_mut().zip(times) {
+                *sum = (name, sum.1 + seconds / plans.len() as f64);
+            }
+        }
+        Ok(Profile { kernels, bytes: engine.bytes(), peak_flops: engine.peak_flops()? })
     }
 
     fn on(backend: Arc<dyn Backend>) -> Self {
@@ -121,6 +143,22 @@ impl Device for Cuda {
     ) -> Result<(Vec<f32>, Vec<f64>)> {
         self.with(flow, params, |evaluator| evaluator.transport(x, base))
     }
+}
+
+/// Where the time of a training step goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Mean seconds of each kernel, in their order.
+    pub kernels: Vec<(&'static str, f64)>,
+    /// Bytes of the device that the engine holds.
+    pub bytes: usize,
+    /// Floating-point operations a second of multiply-adds in registers.
+    pub peak_flops: f64,
+}
+
+/// Whether there is an NVIDIA driver at all.
+pub fn has_driver() -> bool {
+    driver_version().is_ok()
 }
 
 /// What is known of the machine's GPUs.

@@ -64,6 +64,23 @@ impl CudaEngine {
         Ok(Told { loss_sum, losses, diverged, loss })
     }
 
+    /// One step, kernel by kernel: the seconds of each.
+    pub fn time_step(&mut self, plan: &Plan) -> Result<Vec<(&'static str, f64)>> {
+        plan.check(self.rows)?;
+        let numbers = self.adam.numbers(self.steps + 1, 0.0, 0.0);
+        self.resident.time(Task::Step, plan, &numbers, self.adam.clip)
+    }
+
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> usize {
+        self.resident.bytes()
+    }
+
+    /// Floating-point operations a second that the device can do at most.
+    pub fn peak_flops(&self) -> Result<f64> {
+        self.resident.peak().map(|multiply_adds| 2.0 * multiply_adds)
+    }
+
     fn refuse_divergence(&self) -> Result<()> {
         self.told(false)?.diverged.map_or(Ok(()), Err)
     }

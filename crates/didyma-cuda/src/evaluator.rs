@@ -55,7 +55,14 @@ impl Evaluator {
     }
 
     /// One group of all rows, or a group for each row.
-    fn run(&mut self, task: Task, theta: &[f32], x: &[f32], rows: usize, shared: bool) -> Result<Vec<f32>> {
+    fn run(
+        &mut self,
+        task: Task,
+        theta: &[f32],
+        x: &[f32],
+        rows: usize,
+        shared: bool,
+    ) -> Result<Vec<f32>> {
         let Resident { buffers, queue, .. } = &mut self.resident;
         let moved = [buffers.theta.put(&**queue, theta)?, buffers.x.put(&**queue, x)?];
         if moved.contains(&true) {

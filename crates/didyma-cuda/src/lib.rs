@@ -19,4 +19,4 @@ mod packing;
 mod resident;
 mod shape;
 
-pub use device::{Cuda, Found, Unavailable, devices};
+pub use device::{Cuda, Found, Profile, Unavailable, devices, has_driver};

@@ -45,7 +45,16 @@ impl Packing {
         for group in plan.groups() {
             let (context, shared) = (group.context as usize, usize::from(group.shared));
             let terms = group.terms.len();
-            out.numbers([context, group.atoms.start, group.pairs(), shared, first_term, terms, 0, 0]);
+            out.numbers([
+                context,
+                group.atoms.start,
+                group.pairs(),
+                shared,
+                first_term,
+                terms,
+                0,
+                0,
+            ]);
             out.double(group.own);
             first_term += terms;
         }

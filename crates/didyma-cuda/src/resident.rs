@@ -5,7 +5,7 @@ use crate::kernel::{
     fault, source,
 };
 use crate::packing::Packing;
-use crate::shape::{GRADIENTS, SUM_THREADS, Shape, Tiling};
+use crate::shape::{GRADIENTS, PEAK_LENGTH, SUM_THREADS, Shape, Tiling};
 use didyma::estimator::Plan;
 use didyma::kernel::AdamStep;
 use didyma::{FlowConfig, Result, SplineFlow};
@@ -19,15 +19,22 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    pub fn get(&self, backend: &dyn Backend, shape: &Shape, tiling: Tiling) -> Result<Arc<dyn Program>> {
+    pub fn get(
+        &self,
+        backend: &dyn Backend,
+        shape: &Shape,
+        tiling: Tiling,
+    ) -> Result<Arc<dyn Program>> {
         // Held while compiling: who else needs the same kernels waits for them.
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |(config, t, _): &&(FlowConfig, Tiling, _)| (config, *t) == (&shape.config, tiling);
+        let same =
+            |(config, t, _): &&(FlowConfig, Tiling, _)| (config, *t) == (&shape.config, tiling);
         if let Some((.., program)) = compiled.iter().find(same) {
             return Ok(program.clone());
         }
         let shared = shape.forward_shared(tiling).max(shape.backward_shared(tiling));
-        let program = backend.compile(&source(shape, tiling), shared.min(backend.shared_memory()))?;
+        let program =
+            backend.compile(&source(shape, tiling), shared.min(backend.shared_memory()))?;
         compiled.push((shape.config.clone(), tiling, program.clone()));
         Ok(program)
     }
@@ -133,7 +140,11 @@ pub(crate) struct Buffers {
 pub(crate) const STATE: usize = 6;
 
 impl Resident {
-    pub fn new(backend: &Arc<dyn Backend>, programs: &Arc<Programs>, flow: &SplineFlow) -> Result<Self> {
+    pub fn new(
+        backend: &Arc<dyn Backend>,
+        programs: &Arc<Programs>,
+        flow: &SplineFlow,
+    ) -> Result<Self> {
         let shape = Shape::new(flow);
         let queue = backend.queue()?;
         let mut buffers = Buffers::default();
@@ -143,7 +154,8 @@ impl Resident {
         buffers.places.put(&*queue, &shape.places())?;
         buffers.state.reserve(&*queue, 8 * STATE)?;
         let dim = flow.config().theta_dim as f64;
-        let log_constant = -flow.theta_scaling().log_volume() - 0.5 * dim * std::f64::consts::TAU.ln();
+        let log_constant =
+            -flow.theta_scaling().log_volume() - 0.5 * dim * std::f64::consts::TAU.ln();
         let resident = Self {
             backend: backend.clone(),
             programs: programs.clone(),
@@ -196,6 +208,34 @@ impl Resident {
 
     /// Does this with a plan, some time soon.
     pub fn run(&mut self, task: Task, plan: &Plan, adam: &AdamStep, clip: f64) -> Result<()> {
+        let tiling = self.send(task, plan, adam, clip)?;
+        let key = (task, tiling);
+        if !self.recorded.contains_key(&key) {
+            let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
+            let launches = self.launches(task, tiling);
+            let recording = self.queue.record(&program, &launches, &self.job())?;
+            self.recorded.insert(key, recording);
+        }
+        self.recorded[&key].replay()
+    }
+
+    /// Does this with a plan, kernel by kernel: the seconds of each.
+    pub fn time(
+        &mut self,
+        task: Task,
+        plan: &Plan,
+        adam: &AdamStep,
+        clip: f64,
+    ) -> Result<Vec<(&'static str, f64)>> {
+        let tiling = self.send(task, plan, adam, clip)?;
+        let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
+        let launches = self.launches(task, tiling);
+        let seconds = self.queue.time(&program, &launches, &self.job())?;
+        Ok(launches.iter().map(|launch| launch.kernel.name()).zip(seconds).collect())
+    }
+
+    /// Sends a plan, after making room for what is done with it.
+    fn send(&mut self, task: Task, plan: &Plan, adam: &AdamStep, clip: f64) -> Result<Tiling> {
         let tiling = self.tiling(plan.pairs())?;
         self.make_room(task, plan, tiling)?;
         let packing = Packing::of(plan);
@@ -207,14 +247,18 @@ impl Resident {
             packing.write(plan, adam, clip, to);
             packing.bytes
         })?;
-        let key = (task, tiling);
-        if !self.recorded.contains_key(&key) {
-            let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
-            let launches = self.launches(task, tiling);
-            let recording = self.queue.record(&program, &launches, &self.job())?;
-            self.recorded.insert(key, recording);
-        }
-        self.recorded[&key].replay()
+        Ok(tiling)
+    }
+
+    /// Multiply-adds a second, in registers.
+    pub fn peak(&self) -> Result<f64> {
+        const BLOCKS: usize = 132 * 16;
+        let program = self.programs.get(&*self.backend, &self.shape, self.tiling(1)?)?;
+        let launch = Launch { kernel: Kernel::Peak, blocks: BLOCKS, threads: 256, shared: 0 };
+        let job = Job { log_constant: 0.5, ..self.job() };
+        let seconds = self.queue.time(&program, &[launch; 5], &job)?;
+        let fastest = seconds.into_iter().fold(f64::INFINITY, f64::min);
+        Ok((BLOCKS * 256 * 16 * PEAK_LENGTH) as f64 / fastest)
     }
 
     fn make_room(&mut self, task: Task, plan: &Plan, tiling: Tiling) -> Result<()> {
@@ -257,8 +301,9 @@ impl Resident {
         let tiles = rows.div_ceil(tiling.rows);
         let norms = shape.params.div_ceil(SUM_THREADS);
         let launch = |kernel, blocks, threads, shared| Launch { kernel, blocks, threads, shared };
-        let forward =
-            |kernel| launch(kernel, tiles.min(8 * GRADIENTS), tiling.threads, shape.forward_shared(tiling));
+        let forward = |kernel| {
+            launch(kernel, tiles.min(8 * GRADIENTS), tiling.threads, shape.forward_shared(tiling))
+        };
         let prepare = launch(Kernel::Prepare, shape.config.layers + groups, 128, 0);
         let reduce = launch(Kernel::Reduce, *groups, 32, 0);
         match task {
@@ -316,9 +361,26 @@ impl Resident {
     pub fn bytes(&self) -> usize {
         let b = &self.buffers;
         let all = [
-            &b.theta, &b.x, &b.log_prior, &b.plan, &b.params, &b.first_moments, &b.second_moments, &b.places,
-            &b.contexts, &b.row_group, &b.tape, &b.log_q, &b.z, &b.weights, &b.d_log_q, &b.group_losses,
-            &b.gradients, &b.gradient, &b.norms, &b.state,
+            &b.theta,
+            &b.x,
+            &b.log_prior,
+            &b.plan,
+            &b.params,
+            &b.first_moments,
+            &b.second_moments,
+            &b.places,
+            &b.contexts,
+            &b.row_group,
+            &b.tape,
+            &b.log_q,
+            &b.z,
+            &b.weights,
+            &b.d_log_q,
+            &b.group_losses,
+            &b.gradients,
+            &b.gradient,
+            &b.norms,
+            &b.state,
         ];
         all.into_iter().chain(&b.images).map(Buffer::bytes).sum()
     }

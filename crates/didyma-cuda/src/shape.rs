@@ -258,8 +258,10 @@ impl Shape {
             let (ahead, back) = (forward + ahead, backward + back);
             for o in 0..outputs {
                 for i in 0..units {
-                    places[map.weight + o * units + i] =
-                        [(ahead + i * padded + o) as i32, (back + o * self.units_padded + i) as i32];
+                    places[map.weight + o * units + i] = [
+                        (ahead + i * padded + o) as i32,
+                        (back + o * self.units_padded + i) as i32,
+                    ];
                 }
                 places[map.bias + o][0] = (ahead + units * padded + o) as i32;
             }
@@ -312,6 +314,7 @@ impl Shape {
             ("ROWS", tiling.rows),
             ("ROWS_PER_THREAD", tiling.rows_per_thread),
             ("THREADS", tiling.threads),
+            ("PEAK_LENGTH", PEAK_LENGTH),
         ] {
             let _ = writeln!(text, "#define {name} {value}");
         }
@@ -321,8 +324,8 @@ impl Shape {
             ("FLOOR", interval * smallest),
             ("SLOPE", interval * (1.0 - smallest * self.config.bins as f64)),
             ("MIN_DERIVATIVE", didyma::kernel::MIN_DERIVATIVE),
-            ("LEAST_FIRST", 1e-17),
-            ("LEAST_SECOND", 1e-30),
+            ("LEAST_FIRST", didyma::kernel::LEAST_M),
+            ("LEAST_SECOND", didyma::kernel::LEAST_V),
         ] {
             let _ = writeln!(text, "#define {name} {:e}f", value as f32);
         }
@@ -353,6 +356,9 @@ impl Shape {
         let _ = writeln!(text, "__constant__ Places PLACES[{count}] = {{{layers}}};");
     }
 }
+
+/// Rounds of 16 multiply-adds of a thread that measures the device's rate.
+pub(crate) const PEAK_LENGTH: usize = 1 << 14;
 
 /// Threads of the kernels that work on parameters.
 pub(crate) const SUM_THREADS: usize = 256;

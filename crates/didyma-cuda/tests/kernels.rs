@@ -39,7 +39,10 @@ fn plan(rows: u32) -> Plan {
     let mut plan = Plan::default();
     plan.push_own(3, 1.0);
     plan.group(5, (0..45).map(|i| 7 * i % rows)).own(0.3).log_mean_exp(0.2);
-    plan.group(9, (0..41).map(|i| (4 + 11 * i) % rows)).share_first().own(0.1).antithetic_difference(0.4);
+    plan.group(9, (0..41).map(|i| (4 + 11 * i) % rows))
+        .share_first()
+        .own(0.1)
+        .antithetic_difference(0.4);
     let log_weights: Vec<f64> = (0..6).map(|i| (0.1 * f64::from(i)).cos()).collect();
     plan.group(11, (0..6).map(|i| 13 * i % rows)).log_weights(&log_weights).log_mean_exp(0.4);
     (0..20).for_each(|row| plan.push_own(row, 0.05));
@@ -48,7 +51,8 @@ fn plan(rows: u32) -> Plan {
 
 fn state_after(device: &dyn Device, config: &FlowConfig, steps: usize) -> (EngineState, f64, f64) {
     let (flow, params, data) = case(config.clone(), 50);
-    let adam = AdamConfig { clip: f64::INFINITY, decay: Decay::Coupled(0.0), ..AdamConfig::default() };
+    let adam =
+        AdamConfig { clip: f64::INFINITY, decay: Decay::Coupled(0.0), ..AdamConfig::default() };
     let mut engine = device.engine(flow, params, &data, adam, 1).unwrap();
     let plan = plan(50);
     let before = engine.evaluate(&plan).unwrap();
@@ -81,12 +85,18 @@ fn agree() {
         println!("{config:?}");
         let (ours, theirs) = (state_after(&gpu, &config, 1), state_after(&Cpu, &config, 1));
         println!("{} {} {} {}", ours.1, theirs.1, ours.2, theirs.2);
-        println!("gradient {:e} params {:e}", distance(&ours.0.m, &theirs.0.m), distance(&ours.0.params, &theirs.0.params));
+        println!(
+            "gradient {:e} params {:e}",
+            distance(&ours.0.m, &theirs.0.m),
+            distance(&ours.0.params, &theirs.0.params)
+        );
         let (flow, params, data) = case(config.clone(), 50);
         for tensor in flow.tensors() {
             let r = tensor.range.clone();
             let d = distance(&ours.0.m[r.clone()], &theirs.0.m[r]);
-            if d > 1e-4 { println!("   {} {d:e}", tensor.name); }
+            if d > 1e-4 {
+                println!("   {} {d:e}", tensor.name);
+            }
         }
         let one = Rows::new("x", data.x().row(0), config.x_dim).unwrap();
         for x in [data.x(), one] {

@@ -45,6 +45,7 @@ pub struct Steps {
     pool: Pool,
     rows: u32,
     streams: Streams,
+    size: usize,
     batch: Vec<u32>,
     next: u64,
 }
@@ -55,7 +56,13 @@ impl Steps {
     pub fn new(streams: Streams, settings: Settings, rows: u32) -> Result<Self> {
         let pool = Pool::new(0..rows, Replacement::Without)?;
         let estimator = Estimator::new(settings.capped_for(&pool))?;
-        Ok(Self { estimator, pool, rows, streams, batch: Vec::with_capacity(BATCH), next: 0 })
+        let (size, batch) = (BATCH, Vec::with_capacity(BATCH));
+        Ok(Self { estimator, pool, rows, streams, size, batch, next: 0 })
+    }
+
+    /// The same with so many outer samples a step.
+    pub fn of_batch(self, size: usize) -> Self {
+        Self { size, ..self }
     }
 
     /// The estimator.
@@ -68,7 +75,7 @@ impl Steps {
         let mut rng = self.streams.stream(Purpose::Plan, 0, self.next);
         self.next += 1;
         self.batch.clear();
-        self.batch.extend((0..BATCH).map(|_| rng.random_range(0..self.rows)));
+        self.batch.extend((0..self.size).map(|_| rng.random_range(0..self.rows)));
         self.estimator.plan(&self.batch, &mut self.pool, &mut rng, plan)
     }
 }

@@ -180,6 +180,8 @@ pub enum Command {
   didyma reproduce table-1 complexity --out paper
   didyma reproduce table-2 figure-3 --seeds 3 --jobs 16 --out paper")]
     Reproduce(ReproduceArgs),
+    /// List what flows can be trained on here: the CPU, and GPUs, or why none can be used.
+    Devices(DevicesArgs),
     /// Measure how fast this machine is at the work of training.
     #[command(arg_required_else_help = true)]
     Bench {
@@ -197,8 +199,10 @@ pub enum BenchCommand {
     /// the same run, so that the fraction reached is an honest one.
     #[command(after_help = "Examples:
   didyma bench step
-  didyma bench step --task hodgkin-huxley --method nested --threads 1
-  didyma bench step --json | jq .fraction_of_gemm_peak
+  didyma bench step --device cuda --task two-moons
+  didyma bench step --device cuda --seeds 16
+  didyma bench step --device cpu --task hodgkin-huxley --method nested --threads 1
+  didyma bench step --json | jq .fraction_of_peak
   DIDYMA_KERNELS=avx2 didyma bench step     (avx512, avx2, portable or scalar kernels)")]
     Step(StepArgs),
     /// Count simulations per second of each task at its true parameters.
@@ -228,10 +232,23 @@ pub struct StepArgs {
     #[arg(allow_negative_numbers = true)]
     pub pool: u32,
 
+    /// Outer samples of a step.
+    #[arg(long, default_value = "100", value_name = "COUNT", value_parser = batch)]
+    #[arg(allow_negative_numbers = true)]
+    pub batch: usize,
+
+    #[command(flatten)]
+    pub device: DeviceArgs,
+
     /// Threads [default: all cores].
     #[arg(long, value_name = "N", value_parser = threads)]
     #[arg(allow_negative_numbers = true)]
     threads: Option<usize>,
+
+    /// Trainings at once, each on a thread of its own, as of `didyma infer --seeds`.
+    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = threads)]
+    #[arg(allow_negative_numbers = true)]
+    pub seeds: usize,
 
     /// How long to measure.
     #[arg(long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
@@ -305,6 +322,38 @@ impl ThreadsArgs {
     }
 }
 
+/// Where flows are trained and evaluated.
+#[derive(Debug, Parser)]
+pub struct DeviceArgs {
+    /// Where flows are trained and evaluated: auto takes a GPU that `didyma devices` finds usable, else the CPU. The result
+    /// is the same bytes on the same kind of device, and the same within noise on another.
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = named::<DeviceChoice>())]
+    pub device: DeviceChoice,
+}
+
+/// A device, as users name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU if there is one that works, else the CPU.
+    Auto,
+    /// The cores of this machine.
+    Cpu,
+    /// A GPU, or an error that says why not.
+    Cuda,
+}
+
+impl Named for DeviceChoice {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("cpu", Self::Cpu), ("cuda", Self::Cuda)];
+}
+
+#[derive(Debug, Parser)]
+pub struct DevicesArgs {
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
 fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "give a whole number, 0 or above".to_owned())
 }
@@ -320,6 +369,13 @@ fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(value) if (1..=1024).contains(&value) => Ok(value),
         _ => Err("give a whole number of threads between 1 and 1024".to_owned()),
+    }
+}
+
+fn batch(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(value) if (1..=100_000).contains(&value) => Ok(value),
+        _ => Err("give a whole number between 1 and 100000".to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::problem::ProblemArgs;
 use super::problems::{RunArgs, count};
-use super::{ThreadsArgs, threads, whole};
+use super::{DeviceArgs, ThreadsArgs, threads, whole};
 use anyhow::bail;
 use clap::Parser;
 use didyma::config::{Algorithm, Config, Profile};
@@ -86,6 +86,9 @@ pub struct InferArgs {
     pub threads: ThreadsArgs,
 
     #[command(flatten)]
+    pub device: DeviceArgs,
+
+    #[command(flatten)]
     pub program: ProgramArgs,
 
     /// Directory of the run, made new [default: runs/TASK-METHOD-SEED, with a number if that is taken].
@@ -156,6 +159,9 @@ pub struct ResumeArgs {
 
     #[command(flatten)]
     pub threads: ThreadsArgs,
+
+    #[command(flatten)]
+    pub device: DeviceArgs,
 
     #[command(flatten)]
     pub program: ProgramArgs,

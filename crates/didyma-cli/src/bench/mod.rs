@@ -1,5 +1,6 @@
 //! `didyma bench`: how fast this machine is.
 
+mod report;
 mod simulate;
 mod step;
 

@@ -8,6 +8,7 @@ use libloading::Library;
 use std::any::Any;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Instant;
 
 const NAME: &str = "emulated GPU";
 /// As an H200 has.
@@ -90,7 +91,9 @@ impl Queue for HostQueue {
     fn write(&self, to: &Memory, bytes: &[u8]) -> Result<()> {
         assert!(bytes.len() <= to.bytes);
         // SAFETY: `allocate` made room for that many bytes.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.address as *mut u8, bytes.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.address as *mut u8, bytes.len())
+        };
         Ok(())
     }
 
@@ -109,7 +112,11 @@ impl Queue for HostQueue {
         assert!(bytes.len() <= from.bytes);
         // SAFETY: `allocate` made room for that many bytes.
         unsafe {
-            std::ptr::copy_nonoverlapping(from.address as *const u8, bytes.as_mut_ptr(), bytes.len());
+            std::ptr::copy_nonoverlapping(
+                from.address as *const u8,
+                bytes.as_mut_ptr(),
+                bytes.len(),
+            );
         };
         Ok(())
     }
@@ -120,7 +127,7 @@ impl Queue for HostQueue {
         static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
         let _alone = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for launch in launches {
-            let (_, name) = Kernel::ALL[launch.kernel as usize];
+            let name = launch.kernel.name();
             // SAFETY: the kernel was compiled with this signature, and its job's addresses are those of this queue's memory.
             unsafe {
                 let start = program.library.get::<Start>(format!("start_{name}").as_bytes());
@@ -129,6 +136,14 @@ impl Queue for HostQueue {
             }
         }
         Ok(())
+    }
+
+    fn time(&self, program: &Arc<dyn Program>, launches: &[Launch], job: &Job) -> Result<Vec<f64>> {
+        let time = |launch| {
+            let clock = Instant::now();
+            self.launch(program, &[launch], job).map(|()| clock.elapsed().as_secs_f64())
+        };
+        launches.iter().copied().map(time).collect()
     }
 
     fn record(

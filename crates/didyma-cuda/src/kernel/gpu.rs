@@ -8,7 +8,7 @@ use cudarc::driver::{
     CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
     DriverError, PinnedHostSlice, result,
 };
-use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
+use cudarc::nvrtc::{CompileError, CompileOptions, Ptx, compile_ptx_with_opts};
 use didyma::{Error, Result};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -192,17 +192,11 @@ impl Backend for Gpu {
     }
 
     fn compile(&self, source: &str, shared: usize) -> Result<Arc<dyn Program>> {
-        let options = CompileOptions {
-            arch: Some(self.architecture()),
-            options: vec!["--std=c++17".to_owned(), "-default-device".to_owned()],
-            ..CompileOptions::default()
-        };
-        let ptx = compile_ptx_with_opts(source, options).map_err(|error| {
-            let said = match error {
-                CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
-                other => other.to_string(),
-            };
-            fault(&self.name, format!("the kernels do not compile here; choose --device cpu. {said}"))
+        let ptx = compile(source, self.architecture()).map_err(|said| {
+            fault(
+                &self.name,
+                format!("the kernels do not compile here; choose --device cpu. {said}"),
+            )
         })?;
         let failed = |error| self.error(error);
         let module = self.context.load_module(ptx).map_err(failed)?;
@@ -212,9 +206,26 @@ impl Backend for Gpu {
             function.set_attribute(attribute, shared as i32)?;
             Ok(function)
         });
-        let functions = functions.collect::<std::result::Result<_, DriverError>>().map_err(failed)?;
+        let functions =
+            functions.collect::<std::result::Result<_, DriverError>>().map_err(failed)?;
         Ok(Arc::new(Compiled { functions }))
     }
+}
+
+/// The kernels in the driver's own language, or what the compiler said.
+pub(super) fn compile(
+    source: &str,
+    architecture: &'static str,
+) -> std::result::Result<Ptx, String> {
+    let options = CompileOptions {
+        arch: Some(architecture),
+        options: vec!["--std=c++17".to_owned()],
+        ..CompileOptions::default()
+    };
+    compile_ptx_with_opts(source, options).map_err(|error| match error {
+        CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
+        other => other.to_string(),
+    })
 }
 
 /// Pinned memory that plans travel from, used in turns.
@@ -237,7 +248,12 @@ impl Stream {
         result.map_err(|error| fault(&self.device, words(error)))
     }
 
-    fn start(&self, program: &Compiled, launches: &[Launch], job: &Job) -> std::result::Result<(), DriverError> {
+    fn start(
+        &self,
+        program: &Compiled,
+        launches: &[Launch],
+        job: &Job,
+    ) -> std::result::Result<(), DriverError> {
         for launch in launches {
             let function = &program.functions[launch.kernel as usize];
             let mut arguments = [std::ptr::from_ref(job).cast_mut().cast()];
@@ -328,6 +344,22 @@ impl Queue for Stream {
     fn launch(&self, program: &Arc<dyn Program>, launches: &[Launch], job: &Job) -> Result<()> {
         self.bind()?;
         self.check(self.start(compiled(program), launches, job))
+    }
+
+    fn time(&self, program: &Arc<dyn Program>, launches: &[Launch], job: &Job) -> Result<Vec<f64>> {
+        self.bind()?;
+        let event = || {
+            let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+            self.check(self.stream.record_event(flags))
+        };
+        let mut events = vec![event()?];
+        for launch in launches {
+            self.check(self.start(compiled(program), &[*launch], job))?;
+            events.push(event()?);
+        }
+        self.check(self.stream.synchronize())?;
+        let milliseconds = events.windows(2).map(|pair| self.check(pair[0].elapsed_ms(&pair[1])));
+        milliseconds.map(|ms| ms.map(|ms| f64::from(ms) / 1e3)).collect()
     }
 
     fn record(

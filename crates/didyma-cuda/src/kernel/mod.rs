@@ -16,7 +16,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The kernels, in the order in which they are read.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     include_str!("cuda/prelude.cu"),
     include_str!("cuda/product.cu"),
     include_str!("cuda/spline.cu"),
@@ -25,6 +25,7 @@ const SOURCES: [&str; 8] = [
     include_str!("cuda/prepare.cu"),
     include_str!("cuda/reduce.cu"),
     include_str!("cuda/optimiser.cu"),
+    include_str!("cuda/peak.cu"),
 ];
 
 /// All that is compiled for a flow and a tile.
@@ -46,10 +47,11 @@ pub(crate) enum Kernel {
     TotalLoss,
     Adam,
     PublishAll,
+    Peak,
 }
 
 impl Kernel {
-    pub const ALL: [(Self, &'static str); 10] = [
+    pub const ALL: [(Self, &'static str); 11] = [
         (Self::Prepare, "prepare"),
         (Self::ForwardWithTape, "forward_with_tape"),
         (Self::Forward, "forward"),
@@ -60,7 +62,12 @@ impl Kernel {
         (Self::TotalLoss, "total_loss"),
         (Self::Adam, "adam"),
         (Self::PublishAll, "publish_all"),
+        (Self::Peak, "peak"),
     ];
+
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
 }
 
 /// One kernel on so many blocks.
@@ -132,14 +139,21 @@ pub(crate) trait Queue: Debug + Send + Sync {
     fn write(&self, to: &Memory, bytes: &[u8]) -> Result<()>;
 
     /// Lets `fill` write at most `bytes` bytes, of which as many as it returns are copied in the background.
-    fn send(&self, to: &Memory, bytes: usize, fill: &mut dyn FnMut(&mut [u8]) -> usize)
-    -> Result<()>;
+    fn send(
+        &self,
+        to: &Memory,
+        bytes: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<()>;
 
     /// Waits for everything before, and copies the start of a piece of memory out.
     fn read(&self, from: &Memory, bytes: &mut [u8]) -> Result<()>;
 
     /// Launches kernels, one after the other.
     fn launch(&self, program: &Arc<dyn Program>, launches: &[Launch], job: &Job) -> Result<()>;
+
+    /// Launches kernels and waits for them; the seconds that each took.
+    fn time(&self, program: &Arc<dyn Program>, launches: &[Launch], job: &Job) -> Result<Vec<f64>>;
 
     /// Records launches without making them.
     fn record(
@@ -195,3 +209,30 @@ impl Plain for f64 {}
 impl Plain for u32 {}
 impl Plain for u64 {}
 impl Plain for [i32; 2] {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use didyma::{FlowConfig, SplineFlow};
+
+    /// With the variable set, the sources of the paper's shape are written to that folder, for a look at what a compiler
+    /// makes of them (registers, spills).
+    const SOURCES_VARIABLE: &str = "DIDYMA_KERNEL_SOURCES";
+
+    #[test]
+    fn the_kernels_compile_where_the_compiler_is() {
+        let flow = SplineFlow::new(FlowConfig::new(4, 9)).expect("the paper's shape");
+        let shape = Shape::new(&flow);
+        for tiling in Tiling::ALL {
+            let source = source(&shape, tiling);
+            if let Some(folder) = std::env::var_os(SOURCES_VARIABLE) {
+                let path = std::path::Path::new(&folder).join(format!("rows{}.cu", tiling.rows));
+                std::fs::write(path, &source).expect("a folder that can be written to");
+            }
+            match compiler_version() {
+                Err(Missing(why)) => return eprintln!("skipped: {why}"),
+                Ok(_) => gpu::compile(&source, "compute_90").map(drop).expect("they compile"),
+            }
+        }
+    }
+}

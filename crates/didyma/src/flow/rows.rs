@@ -125,8 +125,11 @@ impl SplineFlow {
         log_q: Vec<f64>,
     ) -> Result<(Vec<f32>, Vec<f64>)> {
         let scaling = self.theta.mean.iter().zip(&self.theta.scale).cycle();
-        let theta: Vec<f32> =
-            z.into_iter().zip(scaling).map(|(z, (mean, scale))| (z * scale + mean) as f32).collect();
+        let theta: Vec<f32> = z
+            .into_iter()
+            .zip(scaling)
+            .map(|(z, (mean, scale))| (z * scale + mean) as f32)
+            .collect();
         check_samples(&theta, &log_q, self.config.theta_dim)?;
         Ok((theta, log_q))
     }

@@ -14,7 +14,7 @@ use crate::estimator::Plan;
 /// [`Engine::take_loss`], [`Engine::evaluate`], [`Engine::read_params`] or [`Engine::read_state`]; until then the
 /// steps after it change nothing. It is reported once, and the engine goes on from the parameters before that step;
 /// [`Engine::restore`] forgets it.
-pub trait Engine {
+pub trait Engine: Send {
     /// Replaces the dataset, e.g. by a longer one; parameters and moments stay as they are.
     fn load(&mut self, data: &Dataset) -> Result<()>;
 

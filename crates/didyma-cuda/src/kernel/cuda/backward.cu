@@ -325,7 +325,7 @@ __device__ void enter_backward(BackwardTile &tile, const Job &job, int t) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) backward(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) backward(Job job) {
     BackwardTile tile;
     tile.place(job);
     tile.gradient = job.gradients + (u64)blockIdx.x * PARAMS;

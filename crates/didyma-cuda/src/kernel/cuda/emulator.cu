@@ -31,7 +31,7 @@ static float4 *shared_memory;
 #define __shared__ static
 #define __constant__ static const
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(threads, blocks)
 #define INFINITY_64 HUGE_VAL
 #define NAN_64 std::nan("")
 #define min(a, b) ((a) < (b) ? (a) : (b))

@@ -302,11 +302,11 @@ template <bool TAPE> __device__ void forward_tiles(const Job &job) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) forward_with_tape(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) forward_with_tape(Job job) {
     forward_tiles<true>(job);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) forward(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) forward(Job job) {
     forward_tiles<false>(job);
 }
 
@@ -328,7 +328,7 @@ __device__ __forceinline__ void solve(ForwardTile &tile, const float *lower, con
 }
 
 // From the base to theta: `theta` of the job holds the base's draws, `z` receives theta, both by row.
-extern "C" __global__ void __launch_bounds__(THREADS) inverse(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) inverse(Job job) {
     ForwardTile tile;
     tile.place(job, -1);
     int tiles = tiles_of(job.plan);

@@ -55,6 +55,7 @@ __device__ __forceinline__ void outer_product(const float *d, int outputs, Input
     for (int tile = threadIdx.x; tile < output_groups * input_groups; tile += THREADS) {
         int o = tile / input_groups, i = tile % input_groups;
         const float *left[4], *right[4];
+#pragma unroll
         for (int j = 0; j < 4; ++j) {
             left[j] = d + min(o + j * output_groups, outputs - 1) * STRIDE;
             right[j] = input(min(i + j * input_groups, inputs - 1));
@@ -64,16 +65,22 @@ __device__ __forceinline__ void outer_product(const float *d, int outputs, Input
 #pragma unroll 2
         for (int r = 0; r < ROWS; r += 4) {
             float4 a[4], b[4];
+#pragma unroll
             for (int j = 0; j < 4; ++j) {
                 a[j] = *(const float4 *)(left[j] + r);
                 b[j] = *(const float4 *)(right[j] + r);
             }
+#pragma unroll
             for (int k = 0; k < 4; ++k)
                 if (k == ones) b[k] = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
+#pragma unroll
             for (int j = 0; j < 4; ++j)
+#pragma unroll
                 for (int k = 0; k < 4; ++k) sum[j][k] = dot(a[j], b[k], sum[j][k]);
         }
+#pragma unroll
         for (int j = 0; j < 4; ++j)
+#pragma unroll
             for (int k = 0; k < 4; ++k) {
                 int output = o + j * output_groups, at = i + k * input_groups;
                 if (output < outputs && at <= inputs) put(output, at, sum[j][k]);

@@ -1,0 +1,135 @@
+//! Which device a command computes on: the one place that knows all of them.
+
+use crate::args::{DeviceArgs, DeviceChoice};
+use crate::tell;
+use anyhow::anyhow;
+use didyma::config::{Config, DensityKind};
+use didyma::device::{Cpu, Device, Machine};
+use didyma::parallel;
+use didyma_cuda::{Cuda, Found};
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// A device that was opened, with what only it can tell.
+pub enum Opened {
+    Cpu,
+    Cuda(Arc<Cuda>),
+}
+
+impl Opened {
+    pub fn machine(&self, threads: usize) -> Machine {
+        let device: Arc<dyn Device> = match self {
+            Self::Cpu => Arc::new(Cpu),
+            Self::Cuda(cuda) => cuda.clone(),
+        };
+        Machine { threads, device }
+    }
+}
+
+impl DeviceArgs {
+    /// Opens the device that was chosen. Without a choice, one that cannot be used is no error; but one that is there and
+    /// cannot be used is worth a note.
+    pub fn open(&self) -> anyhow::Result<Opened> {
+        match self.device {
+            DeviceChoice::Cpu => Ok(Opened::Cpu),
+            DeviceChoice::Cuda => {
+                let cuda = Cuda::open().map_err(|why| anyhow!("--device is cuda, but {why}"))?;
+                Ok(Opened::Cuda(Arc::new(cuda)))
+            }
+            DeviceChoice::Auto if !didyma_cuda::has_driver() => Ok(Opened::Cpu),
+            DeviceChoice::Auto => match Cuda::open() {
+                Ok(cuda) => Ok(Opened::Cuda(Arc::new(cuda))),
+                Err(why) => {
+                    tell(&format!("note: on the CPU, as {why}"));
+                    Ok(Opened::Cpu)
+                }
+            },
+        }
+    }
+
+    /// What a run with these settings computes with.
+    pub fn machine(&self, config: &Config, threads: usize) -> anyhow::Result<Machine> {
+        let score = config.density == DensityKind::Score;
+        match self.device {
+            DeviceChoice::Cuda if score => Err(anyhow!(
+                "--device is cuda, but snse learns a score, which is trained on the CPU only: choose --device cpu, or another \
+                 --method"
+            )),
+            _ if score => Ok(threads.into()),
+            _ => Ok(self.open()?.machine(threads)),
+        }
+    }
+}
+
+/// What flows can be trained on here; its field names are the JSON keys.
+#[derive(Debug, Serialize)]
+pub struct Devices {
+    cpu: CpuDevice,
+    cuda: Vec<CudaDevice>,
+    /// Why there is none.
+    cuda_unavailable: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CpuDevice {
+    cores: usize,
+    kernels: String,
+}
+
+#[derive(Debug, Serialize)]
+struct CudaDevice {
+    name: String,
+    multiprocessors: usize,
+    compute_capability: String,
+    memory_gb: f64,
+    free_gb: f64,
+    driver: String,
+    compiler: String,
+}
+
+impl From<Found> for CudaDevice {
+    fn from(found: Found) -> Self {
+        let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
+        let gb = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+        Self {
+            name: found.name,
+            multiprocessors: found.multiprocessors,
+            compute_capability: version(found.capability),
+            memory_gb: gb(found.memory.1),
+            free_gb: gb(found.memory.0),
+            driver: version(found.driver),
+            compiler: version(found.compiler),
+        }
+    }
+}
+
+/// Looks at everything that could be used.
+pub fn devices() -> Devices {
+    let found = didyma_cuda::devices();
+    let cuda_unavailable = found.as_ref().err().map(ToString::to_string);
+    let cuda = found.unwrap_or_default().into_iter().map(Into::into).collect();
+    let cpu = CpuDevice { cores: parallel::cores(), kernels: Cpu.describe() };
+    Devices { cpu, cuda, cuda_unavailable }
+}
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cores = self.cpu.cores;
+        let plural = if cores == 1 { "" } else { "s" };
+        write!(f, "cpu    {}, {cores} core{plural}", self.cpu.kernels)?;
+        for gpu in &self.cuda {
+            let CudaDevice { name, multiprocessors, compute_capability, .. } = gpu;
+            let CudaDevice { memory_gb, free_gb, driver, compiler, .. } = gpu;
+            write!(
+                f,
+                "\ncuda   {name}, {multiprocessors} multiprocessors, compute capability {compute_capability}, \
+                 {free_gb:.0} of {memory_gb:.0} GB free; driver for CUDA {driver}, compiler {compiler}"
+            )?;
+        }
+        match &self.cuda_unavailable {
+            Some(why) => write!(f, "\ncuda   none: {why}"),
+            None => Ok(()),
+        }
+    }
+}
