@@ -17,6 +17,12 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// In a user's words, as `CPU (avx512 kernels)`.
     fn describe(&self) -> String;
 
+    /// Of so many independent runs, how many to work on at once with so many threads of the host, 1 at least. Cores are
+    /// filled by one run each; a device that only many runs fill has more.
+    fn runs_at_once(&self, runs: usize, threads: usize) -> usize {
+        runs.min(threads).max(1)
+    }
+
     /// An engine that trains this flow from these parameters on this dataset; `threads` of the host may help.
     fn engine(
         &self,
@@ -107,5 +113,22 @@ impl From<usize> for Machine {
     /// That many threads, and the CPU.
     fn from(threads: usize) -> Self {
         Self { threads, device: Arc::new(Cpu) }
+    }
+}
+
+impl Machine {
+    /// What each of so many independent runs gets that go on at once.
+    ///
+    /// ```
+    /// use didyma::device::Machine;
+    /// let machine = Machine::from(8);
+    /// let at_once = machine.device.runs_at_once(64, machine.threads);
+    /// assert_eq!((at_once, machine.part(at_once).threads), (8, 1));
+    /// let at_once = machine.device.runs_at_once(3, machine.threads);
+    /// assert_eq!((at_once, machine.part(at_once).threads), (3, 2));
+    /// ```
+    pub fn part(&self, runs: usize) -> Self {
+        let threads = self.threads.checked_div(runs).unwrap_or(self.threads).max(1);
+        Self { threads, device: Arc::clone(&self.device) }
     }
 }

@@ -9,6 +9,8 @@
 //! report.html             a page about them
 //! ```
 //!
+//! Runs of several seeds lie in one directory, beside `seeds.json`, which says what they are of: [`Group`].
+//!
 //! A simulation counts once [`RunDir::store`] returns: it is then on the disk. All other files appear whole
 //! or not at all.
 
@@ -17,6 +19,7 @@ mod carry;
 mod checkpoint;
 mod database;
 mod failed;
+mod group;
 mod lock;
 mod merge;
 mod problem;
@@ -29,6 +32,7 @@ mod summary;
 
 pub use archive::{Array, npz};
 pub use carry::carry_on;
+pub use group::{Group, SEEDS};
 pub use merge::Merged;
 pub use problem::RunProblem;
 pub use progress::{posterior, progress, reports};
@@ -266,8 +270,13 @@ fn check_empty(path: &Path) -> Result<()> {
     for entry in std::fs::read_dir(path).map_err(refused)? {
         let name = entry.map_err(refused)?.file_name();
         if !BEGINNINGS.iter().any(|&known| name == known) {
-            let run = path.join(DATABASE).is_file();
-            return Err(error(path, if run { RunProblem::Exists } else { RunProblem::NotEmpty }));
+            let there = |name| path.join(name).is_file();
+            let problem = match () {
+                () if there(DATABASE) => RunProblem::Exists,
+                () if there(SEEDS) => RunProblem::SeedsExist,
+                () => RunProblem::NotEmpty,
+            };
+            return Err(error(path, problem));
         }
     }
     Ok(())
@@ -290,6 +299,10 @@ fn existing(path: &Path) -> Result<PathBuf> {
         Ok(found) if found.is_file() => Ok(database),
         Err(source) if source.kind() == ErrorKind::PermissionDenied => {
             Err(Error::Io { action: "read", path: database, source })
+        }
+        _ if Group::is_at(path) => {
+            let first = Group::read(path)?.seeds().start;
+            Err(error(path, RunProblem::Seeds { first }))
         }
         _ => Err(error(path, RunProblem::Missing)),
     }

@@ -1,6 +1,6 @@
 //! What can be wrong with the directory of a run, as sentences with the remedy.
 
-use super::{CHECKPOINT, DATABASE, model_name};
+use super::{CHECKPOINT, DATABASE, SEEDS, model_name};
 use crate::error::FileProblem;
 use rusqlite::ErrorCode;
 use std::io::ErrorKind;
@@ -24,6 +24,17 @@ pub enum RunProblem {
     Missing,
     /// What was to be a run was ended before its first entry.
     NotBegun,
+    /// It holds the runs of several seeds, and one run is needed.
+    Seeds {
+        /// The first of them.
+        first: u64,
+    },
+    /// The runs of several seeds cannot begin twice.
+    SeedsExist,
+    /// What the runs of several seeds are of cannot be read.
+    SeedsFile(String),
+    /// Where the run of a seed should be, there is another one.
+    OtherRun,
     /// No round is finished, so that there is no posterior yet.
     NoRound,
     /// Another process works on it.
@@ -81,6 +92,9 @@ impl RunProblem {
             Self::Exists => format!(
                 "{dir} already holds a run: continue it with `didyma resume {dir}`, or choose another --out"
             ),
+            Self::Seeds { .. } | Self::SeedsExist | Self::SeedsFile(_) | Self::OtherRun => {
+                self.about_seeds(path)
+            }
             Self::NoRound => format!(
                 "{dir} has no posterior yet, since no round is finished: continue the run with `didyma resume {dir}`"
             ),
@@ -123,6 +137,28 @@ impl RunProblem {
             Self::Refused { reason, remedy, begun: false } => {
                 format!("no run could begin in {dir} ({reason}): {remedy}, then start it again")
             }
+        }
+    }
+
+    /// The message about a directory with the runs of several seeds.
+    fn about_seeds(&self, path: &Path) -> String {
+        let dir = path.display();
+        match self {
+            Self::Seeds { first } => {
+                let run = path.join(format!("seed-{first}"));
+                let run = run.display();
+                format!("{dir} holds the runs of several seeds: give one of them, as {run}")
+            }
+            Self::SeedsExist => format!(
+                "{dir} already holds runs of several seeds: continue them with `didyma resume {dir}`, or choose another --out"
+            ),
+            Self::SeedsFile(fault) => format!(
+                "{} cannot be used, {fault}: copy it back from a backup, or continue the runs beside it one by one",
+                path.join(SEEDS).display()
+            ),
+            _ => format!(
+                "{dir} holds another run than the ones beside it: move it away, and the run of this seed begins anew"
+            ),
         }
     }
 
