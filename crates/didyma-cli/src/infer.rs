@@ -14,20 +14,27 @@ use didyma::report::{Overview, write_page};
 use didyma::rounds::Progress;
 use didyma::run::{self, Manifest, RunDir, progress};
 use didyma::tasks::Task;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Begins a run and carries it through.
 pub fn infer(args: &InferArgs) -> anyhow::Result<Shown> {
+    let (task, manifest) = asked(args)?;
+    let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest, manifest.config.seed));
+    let machine = args.device.machine(&manifest.config, args.threads.count())?;
+    let run = RunDir::create(&out, &manifest.to_json().to_string())?;
+    carry_on(run, &task, &manifest, Progress::default(), machine, Until::Finished)
+}
+
+/// What a run is to be of, all checked.
+pub fn asked(args: &InferArgs) -> anyhow::Result<(Task, Manifest)> {
     let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
     args.program.check(file.as_ref().map(|(problem, _)| problem))?;
     let settings = file.as_ref().map(|(_, settings)| settings);
     let config = args.config.config(args.seed, settings)?;
     let manifest = manifest(&task, file, config);
-    let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest));
-    let machine = args.device.machine(&manifest.config, args.threads.count())?;
-    let run = RunDir::create(&out, &manifest.to_json().to_string())?;
-    carry_on(run, &task, &manifest, Progress::default(), machine, Until::Finished)
+    Ok((task, manifest))
 }
 
 /// What a run is of.
@@ -56,6 +63,14 @@ pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
 impl ResumeArgs {
     /// The problem of a run, with what the command line changes of its program.
     fn task(&self, manifest: &Manifest) -> anyhow::Result<Task> {
+        Ok(match self.problem_of(manifest)? {
+            Some(problem) => problem.task()?,
+            None => manifest.problem()?,
+        })
+    }
+
+    /// The same where it is not built in.
+    pub fn problem_of(&self, manifest: &Manifest) -> anyhow::Result<Option<Problem>> {
         self.program.check(manifest.problem.as_ref())?;
         let mut problem = match (&self.problem, &manifest.problem) {
             (Some(path), Some(before)) => {
@@ -70,10 +85,10 @@ impl ResumeArgs {
                 manifest.task
             ),
             (None, Some(problem)) => problem.clone(),
-            (None, None) => return Ok(manifest.problem()?),
+            (None, None) => return Ok(None),
         };
         self.program.apply(&mut problem);
-        Ok(problem.task()?)
+        Ok(Some(problem))
     }
 }
 
@@ -135,17 +150,21 @@ pub fn carry_on(
         tell(&format!("stopped; everything so far is saved. To go on: didyma resume \"{dir}\""));
     }
     if found.finished {
-        // A run is not lost because a page about it cannot be written.
-        if let Err(error) = write_page(&dir, threads) {
-            tell(&format!("note: no report was written: {error}"));
-        }
+        with_page(&dir, threads, tell);
     }
     let overview = Overview::read(&RunDir::read(&dir)?, threads)?;
     Ok(Shown::new(&dir, Overview { without_rounds: true, ..overview }))
 }
 
+/// Writes the page about a finished run, which is not lost because a page about it cannot be written.
+pub fn with_page(dir: &Path, threads: usize, tell: impl Fn(&str)) {
+    if let Err(error) = write_page(dir, threads) {
+        tell(&format!("note: no report was written: {error}"));
+    }
+}
+
 /// A file that could not be written is no loss: everything before it is on the disk.
-fn with_remedy(error: Error, dir: &Path) -> anyhow::Error {
+pub fn with_remedy(error: Error, dir: &Path) -> anyhow::Error {
     match error {
         Error::Io { .. } => anyhow::anyhow!(
             "{error}: nothing stored so far is lost; make room on the disk or permit writing, then run \
@@ -156,10 +175,10 @@ fn with_remedy(error: Error, dir: &Path) -> anyhow::Error {
     }
 }
 
-/// The first of runs/TASK-METHOD-SEED, …-2, …-3 that does not exist.
-fn free_directory(manifest: &Manifest) -> PathBuf {
+/// The first of runs/TASK-METHOD-END, …-2, …-3 that does not exist.
+pub fn free_directory(manifest: &Manifest, end: impl Display) -> PathBuf {
     let Manifest { task, config, .. } = manifest;
-    let name = format!("{task}-{}-{}", config.method_name(), config.seed);
+    let name = format!("{task}-{}-{end}", config.method_name());
     let numbered = |number: u32| match number {
         1 => Path::new("runs").join(&name),
         _ => Path::new("runs").join(format!("{name}-{number}")),

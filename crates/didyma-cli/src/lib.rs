@@ -22,6 +22,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod results;
+mod seeds;
 mod settings;
 mod watch;
 
@@ -29,6 +30,7 @@ use anyhow::{Context, bail};
 use args::{Args, BenchCommand, Command};
 use clap::Parser;
 use didyma::kernel::{KERNELS_VARIABLE, Kernels};
+use didyma::run::Group;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::sync::OnceLock;
@@ -69,6 +71,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         live::end_on_interrupt()?;
     }
     match args.command {
+        Command::Infer(args) if args.seeds > 1 => seeds::infer(&args),
+        Command::Resume(args) if Group::is_at(&args.dir) => seeds::resume(&args),
+        Command::Show(args) if Group::is_at(&args.dir) => seeds::show(&args),
         Command::Infer(args) => show_run(&infer::infer(&args)?, args.json),
         Command::Resume(args) => show_run(&infer::resume(&args)?, args.json),
         Command::Train(args) => {

@@ -39,6 +39,25 @@ pub fn stop_on_interrupt() -> Stop {
     Arc::clone(LISTENER.get_or_init(Stop::default))
 }
 
+/// Something that turns, where there is a terminal.
+pub fn spinner() -> Option<ProgressBar> {
+    std::io::stderr().is_terminal().then(|| {
+        let bar = ProgressBar::new_spinner();
+        let style = ProgressStyle::with_template("{spinner} {msg}").expect("it is valid");
+        bar.set_style(style);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        bar
+    })
+}
+
+/// Whether to go on.
+pub fn unless(stop: &Stop) -> ControlFlow<()> {
+    match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}
+
 /// Shows events, and stops the run when the user wants it.
 pub struct Live {
     bar: Option<ProgressBar>,
@@ -49,7 +68,7 @@ pub struct Live {
 }
 
 /// Without a terminal, a line about training is printed at most this often.
-const BETWEEN_LINES: Duration = Duration::from_secs(10);
+pub const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 impl Live {
     pub fn new(manifest: &Manifest, dir: &Path, machine: &Machine, stop: Stop) -> Self {
@@ -63,14 +82,7 @@ impl Live {
             dir.display(),
             machine.device.describe()
         ));
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            let style = ProgressStyle::with_template("{spinner} {msg}").expect("it is valid");
-            bar.set_style(style);
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
-        Self { bar, stop, narrator: Narrator::new(rounds), told: Instant::now() }
+        Self { bar: spinner(), stop, narrator: Narrator::new(rounds), told: Instant::now() }
     }
 
     pub fn finish(&self) {
@@ -110,9 +122,6 @@ impl Live {
 impl Observer for Live {
     fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
         self.show(event);
-        match self.stop.load(Ordering::Relaxed) {
-            true => Ok(ControlFlow::Break(())),
-            false => Ok(ControlFlow::Continue(())),
-        }
+        Ok(unless(&self.stop))
     }
 }

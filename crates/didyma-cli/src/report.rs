@@ -6,13 +6,13 @@ use crate::problems::check_out;
 use anyhow::{Context, anyhow, bail};
 use didyma::files::write_whole;
 use didyma::report::{Comparison, Figure, Kind, Place, RunData, least_predictive, page, png};
-use didyma::run::REPORT;
+use didyma::run::{Group, REPORT};
 use std::path::{Path, PathBuf};
 
 /// Writes the page, and every figure by itself if that was asked for. All is drawn before anything is written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
     check_out(args.out.as_deref())?;
-    let runs = read(&args.dirs, args.predictive, args.threads.count())?;
+    let runs = read(&each_run(&args.dirs)?, args.predictive, args.threads.count())?;
     let html = page(&runs);
     if let Some(folder) = &args.figures {
         let files = figures(&runs, folder);
@@ -44,7 +44,7 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
         Some("png") => true,
         _ => bail!("--out is {}: give a file name that ends in .svg or .png", args.out.display()),
     };
-    let runs = read(&args.dirs, None, args.threads.count())?;
+    let runs = read(&each_run(&args.dirs)?, None, args.threads.count())?;
     let kind = args.kind();
     let figure = kind.draw(&runs, Place::Alone).with_context(|| {
         let first = args.dirs[0].display();
@@ -53,6 +53,27 @@ pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
     let bytes = if bitmap { png(&figure.svg) } else { figure.svg.into_bytes() };
     place(&args.out, &bytes)?;
     print(&format!("figure: {}", args.out.display()))
+}
+
+/// The runs of several seeds in place of the directory that holds them, as far as they have begun.
+fn each_run(dirs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut runs = Vec::new();
+    for dir in dirs {
+        if !Group::is_at(dir) {
+            runs.push(dir.clone());
+            continue;
+        }
+        let group = Group::read(dir)?;
+        let before = runs.len();
+        for seed in group.seeds() {
+            runs.extend(group.look(seed)?.map(|run| run.path().to_owned()));
+        }
+        if runs.len() == before {
+            let dir = dir.display();
+            bail!("none of the runs in {dir} has begun: begin them with `didyma resume {dir}`");
+        }
+    }
+    Ok(runs)
 }
 
 fn read(dirs: &[PathBuf], predictive: Option<usize>, threads: usize) -> anyhow::Result<Comparison> {

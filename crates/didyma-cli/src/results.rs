@@ -34,18 +34,31 @@ pub struct Shown {
 }
 
 pub fn show(args: &ShowArgs) -> anyhow::Result<Shown> {
-    let run = RunDir::read(&args.dir)?;
-    let shown = Shown::new(&args.dir, Overview::read(&run, parallel::cores())?);
-    let source = Manifest::of(&run)?.problem.map(|problem| problem.source);
-    let of_python = matches!(source, Some(Source::Function { .. }));
-    Ok(Shown { running: run.is_worked_on()?, of_python, ..shown })
+    Ok(Shown::read(&RunDir::read(&args.dir)?, parallel::cores())?)
 }
 
 impl Shown {
+    /// A run from the disk.
+    pub fn read(run: &RunDir, threads: usize) -> didyma::Result<Self> {
+        let shown = Self::new(run.path(), Overview::read(run, threads)?);
+        let source = Manifest::of(run)?.problem.map(|problem| problem.source);
+        let of_python = matches!(source, Some(Source::Function { .. }));
+        Ok(Self { running: run.is_worked_on()?, of_python, ..shown })
+    }
+
     pub fn new(dir: &Path, overview: Overview) -> Self {
         let report = Some(dir.join(REPORT)).filter(|page| page.is_file());
         let (running, of_python) = (false, false);
         Self { dir: dir.to_owned(), overview, report, running, of_python }
+    }
+
+    pub fn overview(&self) -> &Overview {
+        &self.overview
+    }
+
+    /// Whether a process works on it.
+    pub fn is_running(&self) -> bool {
+        self.running
     }
 
     /// Rounds that are done.

@@ -51,6 +51,7 @@ pub enum Command {
   didyma infer lotka-volterra --rounds 10 --simulations 1000 --seed 7 --out lv
   didyma infer mg1 --method tgrr --set estimator.m0=8
   didyma infer two-moons --method tgrr --profile paper --set estimator.coupling=planted --set flow.bound=3
+  didyma infer two-moons --seeds 4 --out moons     (then: didyma show moons)
   didyma infer two-moons --json | jq .rounds[-1].c2st")]
     Infer(InferArgs),
     /// Make a folder with a problem file and a simulator that works, to change into your own.
@@ -69,7 +70,7 @@ pub enum Command {
   didyma check problem.toml
   didyma check problem.toml -n 500 --report check.html")]
     Check(CheckArgs),
-    /// Go on with a run that was stopped, killed, or ran out of disk space.
+    /// Go on with a run that was stopped, killed, or ran out of disk space; or with all unfinished runs of `infer --seeds`.
     Resume(ResumeArgs),
     /// Write the parameters that a run's next round is to simulate, for a cluster; begin the run if there is none.
     ///
@@ -88,7 +89,7 @@ pub enum Command {
     Merge(MergeArgs),
     /// Train the round of a run whose simulations are all merged.
     Train(TrainArgs),
-    /// Show a run: rounds, and the posterior of each parameter.
+    /// Show a run: rounds, and the posterior of each parameter; or the runs of `infer --seeds`, and how much they differ.
     Show(ShowArgs),
     /// Watch a run while it goes on: marginals, losses and rounds, drawn in the terminal.
     ///
@@ -376,6 +377,13 @@ fn batch(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(value) if (1..=100_000).contains(&value) => Ok(value),
         _ => Err("give a whole number between 1 and 100000".to_owned()),
+    }
+}
+
+fn seeds(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(value) if (1..=1000).contains(&value) => Ok(value),
+        _ => Err("give a whole number between 1 and 1000".to_owned()),
     }
 }
 

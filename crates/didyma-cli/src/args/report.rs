@@ -8,11 +8,12 @@ use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
 pub struct ReportArgs {
-    /// Directories of runs of one task. Those that differ only in their seed are drawn together.
+    /// Directories of runs of one task, or of the runs of several seeds. Those that differ only in their seed are drawn
+    /// together.
     #[arg(value_name = "DIR", required = true)]
     pub dirs: Vec<PathBuf>,
 
-    /// HTML file to write [default: report.html in the run's directory; here for several runs].
+    /// HTML file to write [default: report.html in the directory, if one is given; here for several].
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -42,7 +43,8 @@ pub struct PlotArgs {
     #[arg(value_name = "FIGURE", value_parser = PossibleValuesParser::new(Kind::ALL.map(|(name, _)| name)))]
     figure: String,
 
-    /// Directories of runs of one task. Those that differ only in their seed are drawn together.
+    /// Directories of runs of one task, or of the runs of several seeds. Those that differ only in their seed are drawn
+    /// together.
     #[arg(value_name = "DIR", required = true)]
     pub dirs: Vec<PathBuf>,
 

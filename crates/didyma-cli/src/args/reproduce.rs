@@ -1,6 +1,6 @@
 //! Arguments of `didyma reproduce`.
 
-use super::{threads, whole};
+use super::{seeds, threads, whole};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use didyma::estimator::Named;
@@ -83,13 +83,6 @@ fn target() -> impl TypedValueParser<Value = Option<Target>> {
     let names = Target::ALL.iter().map(|(name, _)| *name).chain(["all"]);
     PossibleValuesParser::new(names)
         .map(|name| Target::ALL.iter().find(|(known, _)| *known == name).map(|(_, target)| *target))
-}
-
-fn seeds(text: &str) -> Result<u64, String> {
-    whole::<u64>(text)
-        .ok()
-        .filter(|seeds| (1..=1000).contains(seeds))
-        .ok_or_else(|| "give a whole number between 1 and 1000".to_owned())
 }
 
 fn rounds(text: &str) -> Result<u32, String> {

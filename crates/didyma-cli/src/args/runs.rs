@@ -2,7 +2,7 @@
 
 use super::problem::ProblemArgs;
 use super::problems::{RunArgs, count};
-use super::{DeviceArgs, ThreadsArgs, threads, whole};
+use super::{DeviceArgs, ThreadsArgs, seeds, threads, whole};
 use anyhow::bail;
 use clap::Parser;
 use didyma::config::{Algorithm, Config, Profile};
@@ -82,6 +82,12 @@ pub struct InferArgs {
     #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
+    /// Make so many runs side by side, with the seeds SEED, SEED + 1, …; how much they differ tells how far one of them can
+    /// be trusted. Each is a run of its own in DIR/seed-SEED, the same to the byte as if it were made alone, and
+    /// `didyma show DIR` and `didyma resume DIR` take all of them. Threads, and --workers, are shared out.
+    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = seeds, allow_negative_numbers = true)]
+    pub seeds: u64,
+
     #[command(flatten)]
     pub threads: ThreadsArgs,
 
@@ -91,7 +97,8 @@ pub struct InferArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
 
-    /// Directory of the run, made new [default: runs/TASK-METHOD-SEED, with a number if that is taken].
+    /// Directory of the run, made new [default: runs/TASK-METHOD-SEED, or runs/TASK-METHOD-seeds for several, with a number
+    /// if that is taken].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
@@ -153,7 +160,7 @@ fn words(text: &str) -> Result<Words, String> {
 
 #[derive(Debug, Parser)]
 pub struct ResumeArgs {
-    /// Directory of the run.
+    /// Directory of the run, or of the runs of several seeds.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
@@ -182,7 +189,7 @@ pub struct ResumeArgs {
 
 #[derive(Debug, Parser)]
 pub struct ShowArgs {
-    /// Directory of the run.
+    /// Directory of the run, or of the runs of several seeds.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 

@@ -14,6 +14,7 @@ mod reading;
 mod report;
 mod reproduce;
 mod runs;
+mod seeds;
 mod watch;
 
 use serde_json::Value;

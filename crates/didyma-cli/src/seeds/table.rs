@@ -1,0 +1,247 @@
+//! Runs of several seeds in short: a line for each, and how much they differ.
+
+use super::spread::{Mean, NUMBERS, ParameterMean, means, numbers, parameters};
+use crate::results::Shown;
+use didyma::parallel;
+use didyma::run::Group;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// All runs; its field names are the JSON keys.
+#[derive(Debug, Serialize)]
+pub struct Table {
+    dir: PathBuf,
+    task: String,
+    method: String,
+    /// Whether all runs are finished, and how many of them are.
+    finished: bool,
+    finished_runs: usize,
+    runs: Vec<Run>,
+    /// Those that could not be made, or read.
+    pub failed: Vec<Failed>,
+    /// Means over the finished runs.
+    means: BTreeMap<&'static str, Mean>,
+    /// The same of the posterior.
+    parameters: Vec<ParameterMean>,
+    #[serde(skip)]
+    rounds: u32,
+    /// Whether a process works on them.
+    pub running: bool,
+}
+
+/// Why a run is not finished.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    pub seed: u64,
+    pub error: String,
+}
+
+/// The run of a seed.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Run {
+    Begun(Box<Shown>),
+    /// It has not begun, or cannot be read.
+    Nothing {
+        dir: PathBuf,
+        seed: u64,
+        finished: bool,
+    },
+}
+
+impl Table {
+    /// Runs from the disk, with what is known of those that failed.
+    pub fn read(group: &Group, mut failed: Vec<Failed>, threads: usize) -> Self {
+        let seeds: Vec<u64> = group.seeds().collect();
+        let read = |i: usize| {
+            let run = group.look(seeds[i])?;
+            run.map(|run| Shown::read(&run, 1)).transpose()
+        };
+        let mut runs = Vec::with_capacity(seeds.len());
+        for (&seed, found) in seeds.iter().zip(parallel::map(seeds.len(), threads, read)) {
+            let nothing = || Run::Nothing { dir: group.directory(seed), seed, finished: false };
+            let known = failed.iter().any(|failed| failed.seed == seed);
+            if let (Err(error), false) = (&found, known) {
+                failed.push(Failed { seed, error: error.to_string() });
+            }
+            let shown = found.ok().flatten();
+            runs.push(shown.map_or_else(nothing, |shown| Run::Begun(Box::new(shown))));
+        }
+        let manifest = group.manifest(group.seeds().start);
+        let finished: Vec<&Shown> = runs.iter().filter_map(Run::finished).collect();
+        Self {
+            dir: group.path().to_owned(),
+            method: manifest.config.method_name().to_owned(),
+            task: manifest.task,
+            finished: finished.len() == runs.len(),
+            finished_runs: finished.len(),
+            means: means(&finished),
+            parameters: parameters(&finished),
+            rounds: manifest.config.rounds,
+            running: false,
+            runs,
+            failed,
+        }
+    }
+
+    /// Whether all runs are.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn has_failed(&self, seed: u64) -> bool {
+        self.failed.iter().any(|failed| failed.seed == seed)
+    }
+
+    /// How far a run is that is not finished.
+    fn state(&self, run: &Run) -> String {
+        let (failed, rounds) = (self.has_failed(run.seed()), self.rounds);
+        match run {
+            Run::Begun(shown) if shown.is_finished() => String::new(),
+            Run::Begun(shown) => {
+                let how = match (failed, shown.is_running()) {
+                    (true, _) => ", failed",
+                    (false, true) => ", running",
+                    (false, false) => "",
+                };
+                format!("{} of {rounds} rounds{how}", shown.rounds())
+            }
+            Run::Nothing { .. } if failed => "failed".to_owned(),
+            Run::Nothing { .. } => "not begun".to_owned(),
+        }
+    }
+}
+
+impl Run {
+    fn seed(&self) -> u64 {
+        match self {
+            Self::Begun(shown) => shown.overview().summary.seed,
+            Self::Nothing { seed, .. } => *seed,
+        }
+    }
+
+    fn finished(&self) -> Option<&Shown> {
+        match self {
+            Self::Begun(shown) => Some(&**shown).filter(|shown| shown.is_finished()),
+            Self::Nothing { .. } => None,
+        }
+    }
+}
+
+/// A cell of the table, empty where nothing is known.
+fn cell(value: Option<f64>, digits: usize, width: usize) -> String {
+    value.map_or_else(|| " ".repeat(width), |value| format!("{value:>width$.digits$}"))
+}
+
+impl Table {
+    /// A line of the table: what it is of, its numbers, and words at its end.
+    fn line(&self, of: &str, numbers: [Option<f64>; 7], words: &str) -> String {
+        let mut text = format!("\n{of:>5}");
+        let cells = NUMBERS.iter().zip(numbers).zip(self.columns());
+        for (((name, _, digits), number), _) in cells.filter(|(_, there)| *there) {
+            text.push_str(&format!("  {}", cell(number, *digits, name.len().max(8))));
+        }
+        format!("{text}  {words}").trim_end().to_owned()
+    }
+
+    /// Which numbers some run knows.
+    fn columns(&self) -> [bool; 7] {
+        let mut there = [false; 7];
+        for run in &self.runs {
+            let Run::Begun(shown) = run else { continue };
+            numbers(shown).iter().zip(&mut there).for_each(|(number, t)| *t |= number.is_some());
+        }
+        there
+    }
+
+    fn heading(&self) -> String {
+        let [first, last] =
+            [self.runs.first(), self.runs.last()].map(|run| run.map_or(0, Run::seed));
+        let Self { task, method, finished_runs, .. } = self;
+        format!(
+            "{task} by {method}, seeds {first} to {last}: {finished_runs} of {} runs finished",
+            self.runs.len()
+        )
+    }
+
+    /// A line for each run, then their mean and standard deviation.
+    fn write_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n{:>5}", "seed")?;
+        for ((name, _, _), _) in NUMBERS.iter().zip(self.columns()).filter(|(_, there)| *there) {
+            write!(f, "  {name:>width$}", width = name.len().max(8))?;
+        }
+        for run in &self.runs {
+            let numbers = match run {
+                Run::Begun(shown) => numbers(shown),
+                Run::Nothing { .. } => [None; 7],
+            };
+            f.write_str(&self.line(&run.seed().to_string(), numbers, &self.state(run)))?;
+        }
+        if self.finished_runs < 2 {
+            return Ok(());
+        }
+        let of = |value: fn(&Mean) -> Option<f64>| {
+            NUMBERS.map(|(_, name, _)| self.means.get(name).and_then(value))
+        };
+        let words = match self.is_finished() {
+            true => String::new(),
+            false => format!("of {} finished runs", self.finished_runs),
+        };
+        f.write_str(&self.line("mean", of(|mean| Some(mean.mean)), &words))?;
+        f.write_str(&self.line("sd", of(|mean| mean.sd), ""))
+    }
+
+    /// What matters more than scores, and is known of every problem: whether the seeds agree on the posterior.
+    fn write_parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.finished_runs < 2 {
+            return Ok(());
+        }
+        let width = self.parameters.iter().map(|p| p.name.len()).max().unwrap_or(0).max(9);
+        write!(
+            f,
+            "\n{:<width$}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}",
+            "parameter", "mean", "± seeds", "sd", "± seeds", "true"
+        )?;
+        for ParameterMean { name, mean, mean_sd, sd, sd_sd, truth } in &self.parameters {
+            let cells = [Some(*mean), *mean_sd, Some(*sd), *sd_sd, *truth];
+            let cells = cells.map(|value| cell(value, 4, 10)).join("  ");
+            write!(f, "\n{}", format!("{name:<width$}  {cells}").trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Warnings are told one by one by `didyma show` of each run.
+    fn write_warnings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let warnings = |run: &&Shown| !run.overview().summary.warnings.is_empty();
+        let runs: Vec<&Shown> =
+            self.runs.iter().filter_map(Run::finished).filter(warnings).collect();
+        let Some(first) = runs.first().map(|run| &run.overview().summary) else { return Ok(()) };
+        let (count, of) = (runs.len(), self.finished_runs);
+        let words = &first.warnings[0];
+        write!(f, "\nwarnings in {count} of {of} runs, the first of seed {}: {words}", first.seed)
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.heading())?;
+        self.write_runs(f)?;
+        self.write_parameters(f)?;
+        self.write_warnings(f)?;
+        let dir = self.dir.display();
+        if let Some(Run::Begun(first)) = self.runs.first() {
+            let seed = first.overview().summary.seed;
+            write!(
+                f,
+                "\none run: didyma show {dir}/seed-{seed}\na page of all: didyma report {dir}"
+            )?;
+        }
+        match (self.is_finished(), self.running) {
+            (true, _) => Ok(()),
+            (false, true) => write!(f, "\nrunning"),
+            (false, false) => write!(f, "\nunfinished; to go on: didyma resume {dir}"),
+        }
+    }
+}
