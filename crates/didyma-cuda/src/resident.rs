@@ -5,7 +5,7 @@ use crate::kernel::{
     fault, source,
 };
 use crate::packing::Packing;
-use crate::shape::{GRADIENTS, PEAK_LENGTH, SUM_THREADS, Shape, Tiling};
+use crate::shape::{BACKWARD_THREADS, FORWARD_THREADS, GRADIENTS, PEAK_LENGTH, SUM_THREADS, Shape, Tiling};
 use didyma::estimator::Plan;
 use didyma::kernel::AdamStep;
 use didyma::{FlowConfig, Result, SplineFlow};
@@ -135,6 +135,9 @@ pub(crate) struct Buffers {
     norms: Buffer,
     pub state: Buffer,
 }
+
+/// Threads that prepare a layer for a group: one for each number, of the paper's flow.
+const PREPARE_THREADS: usize = 160;
 
 /// Numbers of `struct State` of the kernels.
 pub(crate) const STATE: usize = 6;
@@ -285,9 +288,9 @@ impl Resident {
             let tiles = plan.pairs().div_ceil(tiling.rows);
             moved |= buffers.tape.reserve(queue, 4 * tiles * shape.tape_floats(tiling))?;
             let blocks = tiles.min(GRADIENTS);
-            moved |= buffers.gradients.reserve(queue, 4 * blocks * shape.params)?;
+            moved |= buffers.gradients.reserve(queue, 4 * blocks * shape.gradient_stride())?;
             moved |= buffers.gradient.reserve(queue, 4 * shape.params)?;
-            moved |= buffers.norms.reserve(queue, 8 * shape.params.div_ceil(SUM_THREADS))?;
+            moved |= buffers.norms.reserve(queue, 8 * shape.norms())?;
         }
         if moved {
             self.moved();
@@ -299,12 +302,12 @@ impl Resident {
     fn launches(&self, task: Task, tiling: Tiling) -> Vec<Launch> {
         let Self { shape, rows, groups, .. } = self;
         let tiles = rows.div_ceil(tiling.rows);
-        let norms = shape.params.div_ceil(SUM_THREADS);
+        let updates = shape.params.div_ceil(SUM_THREADS);
         let launch = |kernel, blocks, threads, shared| Launch { kernel, blocks, threads, shared };
         let forward = |kernel| {
-            launch(kernel, tiles.min(8 * GRADIENTS), tiling.threads, shape.forward_shared(tiling))
+            launch(kernel, tiles.min(8 * GRADIENTS), FORWARD_THREADS, shape.forward_shared(tiling))
         };
-        let prepare = launch(Kernel::Prepare, shape.config.layers + groups, 128, 0);
+        let prepare = launch(Kernel::Prepare, shape.config.layers * (1 + groups), PREPARE_THREADS, 0);
         let reduce = launch(Kernel::Reduce, *groups, 32, 0);
         match task {
             Task::Densities => vec![prepare, forward(Kernel::Forward)],
@@ -319,9 +322,9 @@ impl Resident {
                     prepare,
                     forward(Kernel::ForwardWithTape),
                     reduce,
-                    launch(Kernel::Backward, tiles.min(GRADIENTS), tiling.threads, shared),
-                    launch(Kernel::SumGradients, norms + 1, SUM_THREADS, 0),
-                    launch(Kernel::Adam, norms, SUM_THREADS, 0),
+                    launch(Kernel::Backward, tiles.min(GRADIENTS), BACKWARD_THREADS, shared),
+                    launch(Kernel::SumGradients, shape.norms() + 1, SUM_THREADS, 0),
+                    launch(Kernel::Adam, updates, SUM_THREADS, 0),
                 ]
             }
         }

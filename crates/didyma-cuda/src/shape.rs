@@ -10,24 +10,30 @@ use std::fmt::Write;
 /// Blocks of a step that each keep a gradient of their own: one for each multiprocessor of an H200, and the same number
 /// everywhere, so that sums have one order.
 pub(crate) const GRADIENTS: usize = 132;
+/// Stages of weights that are on their way while one is at work.
+const AHEAD: usize = 1;
+/// Threads that bring weights and keep the tape, and that compute gradients of weights.
+const FORWARD_HELPERS: usize = 128;
+const BACKWARD_HELPERS: usize = 256;
+/// Threads of a block in either direction.
+pub(crate) const FORWARD_THREADS: usize = THREADS + FORWARD_HELPERS;
+pub(crate) const BACKWARD_THREADS: usize = THREADS + BACKWARD_HELPERS;
 /// Floats of a slab of weights, at most: larger matrices come in several.
 const SLAB: usize = 4096;
 
-/// Rows of a tile, and how they are shared by its threads.
+/// Threads of a block that compute, and numbers of rows that they share: each takes neighbouring rows of four columns.
+const THREADS: usize = 128;
+const ROW_GROUPS: usize = 8;
+
+/// Rows of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tiling {
     pub rows: usize,
-    pub rows_per_thread: usize,
-    pub threads: usize,
 }
 
 impl Tiling {
     /// From small to large. A small step needs many small tiles to keep the multiprocessors busy.
-    pub const ALL: [Self; 3] = [
-        Self { rows: 8, rows_per_thread: 1, threads: 256 },
-        Self { rows: 16, rows_per_thread: 1, threads: 256 },
-        Self { rows: 32, rows_per_thread: 2, threads: 256 },
-    ];
+    pub const ALL: [Self; 3] = [Self { rows: 8 }, Self { rows: 16 }, Self { rows: 32 }];
 
     /// The smallest with which every block has one tile, or the largest; of those that `fit`.
     pub fn of(rows: usize, fit: impl Fn(Self) -> bool) -> Option<Self> {
@@ -199,6 +205,16 @@ impl Shape {
         (layers * features + theta_dim) * tiling.rows
     }
 
+    /// Floats between the gradients of two blocks.
+    pub fn gradient_stride(&self) -> usize {
+        padded(self.params)
+    }
+
+    /// Blocks that sum gradients, each with the norm of its parameters.
+    pub fn norms(&self) -> usize {
+        self.params.div_ceil(SUM_THREADS / 2)
+    }
+
     fn ring(&self) -> usize {
         self.forward.longest().max(self.backward.longest())
     }
@@ -207,15 +223,15 @@ impl Shape {
     pub fn forward_shared(&self, tiling: Tiling) -> usize {
         let (dim, units) = (self.config.theta_dim, self.config.units);
         let features = 2 * dim + 2 * units + self.logits_padded + self.splines + 1;
-        4 * (3 * self.ring() + features * (tiling.rows + 4))
+        4 * ((AHEAD + 1) * self.ring() + features * (tiling.rows + 4))
     }
 
     /// Bytes of shared memory on the way back.
     pub fn backward_shared(&self, tiling: Tiling) -> usize {
         let FlowConfig { theta_dim: dim, units, blocks, x_dim, .. } = self.config;
-        let features = 6 * units + 2 * self.logits + 6 * dim + 2 * units + (1 + blocks) * units;
-        let features = features + self.known + x_dim + 1;
-        4 * (3 * self.ring() + features * (tiling.rows + 4) + dim * dim + dim + 1)
+        let features = 2 * (AHEAD + 2) * units + 2 * self.logits + 6 * dim + 4 * units + (1 + blocks) * units;
+        let features = features + x_dim + 2;
+        4 * ((AHEAD + 1) * self.ring() + features * (tiling.rows + 4) + dim * dim + dim + 1)
     }
 
     /// For each parameter its places in the images: forward (or, below −1, context), and backward; −1 for none.
@@ -310,10 +326,14 @@ impl Shape {
             ("BACKWARD_FLOATS", self.backward.end),
             ("CONTEXT_FLOATS", self.context_floats()),
             ("GRADIENTS", GRADIENTS),
-            ("NORMS", self.params.div_ceil(SUM_THREADS)),
+            ("GRADIENT_STRIDE", self.gradient_stride()),
+            ("NORMS", self.norms()),
+            ("AHEAD", AHEAD),
+            ("FORWARD_HELPERS", FORWARD_HELPERS),
+            ("BACKWARD_HELPERS", BACKWARD_HELPERS),
             ("ROWS", tiling.rows),
-            ("ROWS_PER_THREAD", tiling.rows_per_thread),
-            ("THREADS", tiling.threads),
+            ("ROWS_PER_THREAD", tiling.rows / ROW_GROUPS),
+            ("THREADS", THREADS),
             ("PEAK_LENGTH", PEAK_LENGTH),
         ] {
             let _ = writeln!(text, "#define {name} {value}");

@@ -99,9 +99,9 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let capability = context.compute_capability().map_err(missing)?;
         let name = context.name().map_err(missing)?;
-        if capability < (7, 5) {
+        if capability < (8, 0) {
             return Err(Missing(format!(
-                "{name} has compute capability {}.{}, but 7.5 is needed: choose --device cpu",
+                "{name} has compute capability {}.{}, but 8.0 is needed: choose --device cpu",
                 capability.0, capability.1
             )));
         }
@@ -133,7 +133,6 @@ impl Gpu {
     /// What the compiler is to write for.
     fn architecture(&self) -> &'static str {
         match self.capability {
-            (7, _) => "compute_75",
             (8, 0) => "compute_80",
             (8, _) => "compute_86",
             (9, _) => "compute_90",

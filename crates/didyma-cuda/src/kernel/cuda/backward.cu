@@ -1,27 +1,39 @@
 // Tiles back through the flow: from the weights of the log-densities to a gradient for each block.
 //
 // Weights come in stages as on the way forward, and with the first stage of each matrix the activations that its
-// gradient needs, from the tape. A block adds the gradients of its tiles, in their order, into memory of its own.
+// gradient needs, from the tape. The first THREADS threads take the gradient of the rows from stage to stage. The helpers
+// bring what is needed ahead, and compute the gradients of a stage's weights while the others are at the next stage.
+// A block adds the gradients of its tiles, in their order, into memory of its own.
 
-// Activations of the tape that are at hand at once: for three matrices, two of each.
+// Activations of the tape that are at hand at once: for each matrix on its way, at work or with the helpers, two of these.
 #define KEPT (UNITS * STRIDE)
 
+__device__ void first_gradients(int layer, int d_stacked, int theta, int x, int ones, float *gradient, bool accumulate);
+
 struct BackwardTile {
-    float *ring, *kept, *soft, *input, *coupled, *d_z, *next_d_z, *d_value, *d_inner, *d_stacked, *inputs, *d_log_q;
+    float *ring, *kept, *soft, *input, *coupled, *d_z, *next_d_z, *d_value, *d_inner, *d_stacked, *inputs, *d_log_q, *ones;
     float *d_product, *total;
     const float *image, *tape;
     float *gradient;
-    int first, rows, stage, slot, matrix;
+    // The stage to be issued next, its layer and matrix; and where those at hand lie.
+    int first, rows, within, layer, left, issue_slot, issue_matrix, slot, matrix;
     bool accumulate;
     const float *context[ROWS_PER_THREAD];
 
+    __device__ float *d_value_of(int block) const {
+        return d_value + block % 2 * KEPT;
+    }
+    __device__ float *d_inner_of(int block) const {
+        return d_inner + block % 2 * KEPT;
+    }
+
     __device__ void place(const Job &job) {
-        float *free = (float *)shared_memory;
+        float *free = shared_floats;
         image = job.backward_image;
         ring = free;
-        free += 3 * RING_SLOT;
+        free += (AHEAD + 1) * RING_SLOT;
         kept = free;
-        free += 6 * KEPT;
+        free += 2 * (AHEAD + 2) * KEPT;
         soft = free;
         free += 2 * LOGITS * STRIDE;
         input = free;
@@ -33,14 +45,16 @@ struct BackwardTile {
         next_d_z = free;
         free += DIM * STRIDE;
         d_value = free;
-        free += UNITS * STRIDE;
+        free += 2 * KEPT;
         d_inner = free;
-        free += UNITS * STRIDE;
+        free += 2 * KEPT;
         d_stacked = free;
         free += (1 + BLOCKS) * UNITS * STRIDE;
         inputs = free;
-        free += (KNOWN + CONTEXT) * STRIDE;
+        free += CONTEXT * STRIDE;
         d_log_q = free;
+        free += STRIDE;
+        ones = free;
         free += STRIDE;
         d_product = free;
         free += DIM * DIM + DIM;
@@ -50,24 +64,28 @@ struct BackwardTile {
     // Features of a layer's tape into shared memory.
     __device__ void fetch(int layer, int feature, int count, float *to) {
         const float *from = tape + (layer * TAPE_FEATURES + feature) * ROWS;
-        for (int q = threadIdx.x; q < count * (ROWS / 4); q += THREADS)
-            copy_quad(to + q / (ROWS / 4) * STRIDE + q % (ROWS / 4) * 4, from + 4 * q);
+        copy_features(to, from, count, threadIdx.x - THREADS, BACKWARD_HELPERS);
     }
 
-    __device__ void issue(int ahead) {
-        if (ahead < LAYERS * BACKWARD_STAGES) {
-            int layer = LAYERS - 1 - ahead / BACKWARD_STAGES, within = ahead % BACKWARD_STAGES;
+    __device__ void issue() {
+        if (left > 0) {
             const float *from = image + layer * BACKWARD_FLOATS + BACKWARD_OFFSET[within];
-            float *to = ring + ahead % 3 * RING_SLOT;
+            float *to = ring + issue_slot * RING_SLOT;
             int quads = (BACKWARD_OFFSET[within + 1] - BACKWARD_OFFSET[within]) / 4;
-            for (int q = threadIdx.x; q < quads; q += THREADS) copy_quad(to + 4 * q, from + 4 * q);
-            fetch_activations(layer, within);
+            copy_quads(to, from, quads, threadIdx.x - THREADS, BACKWARD_HELPERS);
+            fetch_activations();
+            --left;
+            if (++within == BACKWARD_STAGES) {
+                within = 0;
+                --layer;
+            }
+            issue_slot = issue_slot == AHEAD ? 0 : issue_slot + 1;
         }
         commit_copies();
     }
 
     // What the matrix that begins with this stage needs.
-    __device__ void fetch_activations(int layer, int within) {
+    __device__ void fetch_activations() {
         if (within == 0) {
             int side = layer % 2;
             fetch(layer, TAPE_LOGITS, LOGITS, soft + side * LOGITS * STRIDE);
@@ -77,7 +95,8 @@ struct BackwardTile {
         }
         int m = BACKWARD_MATRIX[within];
         if (m < 0) return;
-        float *to = kept + ((LAYERS - 1 - layer) * (1 + 2 * BLOCKS) + m) % 3 * 2 * KEPT;
+        float *to = kept + issue_matrix * 2 * KEPT;
+        issue_matrix = issue_matrix == AHEAD + 1 ? 0 : issue_matrix + 1;
         int block = BLOCKS - 1 - (m - 1) / 2;
         if (m == 0) {
             fetch(layer, TAPE_HIDDEN, UNITS, to);
@@ -91,63 +110,81 @@ struct BackwardTile {
     }
 
     __device__ void start() {
-        stage = slot = matrix = 0;
-        issue(0);
-        issue(1);
+        within = issue_slot = issue_matrix = slot = matrix = 0;
+        left = LAYERS * BACKWARD_STAGES;
+        layer = LAYERS - 1;
+        for (int i = 0; i < AHEAD && is_helper(); ++i) issue();
     }
 
     __device__ const float *next() {
-        wait_for_copies();
+        if (is_helper()) wait_for_copies();
         __syncthreads();
-        issue(stage + 2);
+        if (is_helper()) issue();
         const float *weights = ring + slot * RING_SLOT;
-        ++stage;
-        slot = slot == 2 ? 0 : slot + 1;
+        slot = slot == AHEAD ? 0 : slot + 1;
         return weights;
     }
 
     // The activations of the matrix at hand; the next call is about the next matrix.
     __device__ const float *next_kept() {
         const float *found = kept + matrix * 2 * KEPT;
-        matrix = matrix == 2 ? 0 : matrix + 1;
+        matrix = matrix == AHEAD + 1 ? 0 : matrix + 1;
         return found;
     }
 
+    __device__ void first_gradients_of(int layer) {
+        const float *theta = input + layer % 2 * DIM * STRIDE;
+        first_gradients(layer, d_stacked - shared_floats, theta - shared_floats, inputs - shared_floats, ones - shared_floats,
+                        gradient, accumulate);
+    }
+
+    __device__ void swap_d_z() {
+        float *before = d_z;
+        d_z = next_d_z;
+        next_d_z = before;
+    }
+
     __device__ void put(int at, float value) {
-        gradient[at] = accumulate ? gradient[at] + value : value;
+        put_number(gradient + at, accumulate, value);
     }
 };
 
-// Gradient of an affine map with UNITS inputs.
-__device__ __forceinline__ void map_gradient(BackwardTile &tile, const float *d, int outputs, const float *input, int weight,
-                                             int bias) {
-    auto row = [&](int i) { return input + i * STRIDE; };
-    auto put = [&](int o, int i, float value) { tile.put(i == UNITS ? bias + o : weight + o * UNITS + i, value); };
-    outer_product(d, outputs, row, UNITS, put);
+// Gradient of an affine map with UNITS inputs. `d` and `input` are places in shared memory, which a pointer would hide from
+// the compiler.
+__device__ __noinline__ void map_gradient(int d, int outputs, int input, int ones, float *weights, float *bias,
+                                          bool accumulate) {
+    auto row = [&](int i) { return i < UNITS ? input + i * STRIDE : ones; };
+    auto to = [&](int o) { return Destination{weights + o * UNITS, bias + o, 0}; };
+    outer_product(d, outputs, row, UNITS, accumulate, to);
 }
 
-// The gradient of L U z + b: of its factors, and of z.
-__device__ __forceinline__ void linear_gradient(BackwardTile &tile, int layer, const float *factors) {
-    const float *product = factors, *lower = product + DIM * DIM, *upper = lower + DIM * DIM, *slope = upper + DIM * DIM;
+// The gradient of L U, and of z.
+__device__ __forceinline__ void linear_gradient(BackwardTile &tile, int layer, const float *product) {
     const float *coupled = tile.coupled + layer % 2 * DIM * STRIDE;
-    for (int at = threadIdx.x; at < DIM * DIM + DIM; at += THREADS) {
-        const float *d = tile.d_z + (at < DIM * DIM ? at / DIM : at - DIM * DIM) * STRIDE;
-        const float *z = coupled + at % DIM * STRIDE;
-        float sum = 0.0f;
-        for (int r = 0; r < ROWS; ++r) sum += at < DIM * DIM ? d[r] * z[r] : d[r];
-        tile.d_product[at] = sum;
-    }
     for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS) {
         int row = at % ROWS, f = at / ROWS;
         float sum = 0.0f;
         for (int g = 0; g < DIM; ++g) sum += product[g * DIM + f] * tile.d_z[g * STRIDE + row];
         tile.next_d_z[f * STRIDE + row] = sum;
     }
-    float *before = tile.d_z;
-    tile.d_z = tile.next_d_z;
-    tile.next_d_z = before;
-    __syncthreads();
-    const float *d = tile.d_product;
+    // The last threads, of which there is nothing asked above.
+    for (int at = THREADS - 1 - threadIdx.x; at < DIM * DIM + DIM; at += THREADS) {
+        const float *d = tile.d_z + (at < DIM * DIM ? at / DIM : at - DIM * DIM) * STRIDE;
+        const float *z = coupled + at % DIM * STRIDE;
+        float sum = 0.0f;
+#pragma unroll 4
+        for (int r = 0; r < ROWS; r += 4) {
+            float4 left = *(const float4 *)(d + r);
+            float4 right = at < DIM * DIM ? *(const float4 *)(z + r) : make_float4(1.0f, 1.0f, 1.0f, 1.0f);
+            sum += left.x * right.x + left.y * right.y + left.z * right.z + left.w * right.w;
+        }
+        tile.d_product[at] = sum;
+    }
+}
+
+// From the gradient of L U to those of its factors.
+__device__ __forceinline__ void factors_gradient(BackwardTile &tile, int layer, const float *factors) {
+    const float *lower = factors + DIM * DIM, *upper = lower + DIM * DIM, *slope = upper + DIM * DIM, *d = tile.d_product;
     const Places &places = PLACES[layer];
     // The last threads: the first are busy with splines.
     for (int at = THREADS - 1 - threadIdx.x; at < DIM * DIM + DIM; at += THREADS) {
@@ -170,17 +207,11 @@ __device__ __forceinline__ void linear_gradient(BackwardTile &tile, int layer, c
 }
 
 __device__ __forceinline__ void spline_gradients(BackwardTile &tile, int layer) {
-    int known = known_of(layer);
     const float *input = tile.input + layer % 2 * DIM * STRIDE;
     float *soft = tile.soft + layer % 2 * LOGITS * STRIDE;
-    for (int at = threadIdx.x; at < (DIM - known) * ROWS; at += THREADS) {
+    for (int at = threadIdx.x; at < (DIM - known_of(layer)) * ROWS; at += THREADS) {
         int row = at % ROWS, s = at / ROWS, f = transformed_feature(layer, s) * STRIDE + row;
         tile.d_z[f] = spline_gradient(soft + s * SPLINE_LOGITS * STRIDE + row, input[f], tile.d_z[f], tile.d_log_q[row]);
-    }
-    // The conditioner's input, for the gradient of its first map.
-    for (int at = threadIdx.x; at < known * ROWS; at += THREADS) {
-        int row = at % ROWS, i = at / ROWS;
-        tile.inputs[i * STRIDE + row] = input[identity_feature(layer, i) * STRIDE + row];
     }
 }
 
@@ -200,11 +231,11 @@ __device__ __forceinline__ void gate_gradient(BackwardTile &tile, const Sums<UNI
             float v[ROWS_PER_THREAD], d_value[ROWS_PER_THREAD], d_gate[ROWS_PER_THREAD];
             load_rows(v, value + column * STRIDE + first_row());
             for (int r = 0; r < ROWS_PER_THREAD; ++r) {
-                float gate = j == 0 ? gates[r].x : j == 1 ? gates[r].y : j == 2 ? gates[r].z : gates[r].w;
+                float gate = component(gates[r], j);
                 d_value[r] = d_hidden.of[p][j][r] * gate;
                 d_gate[r] = d_hidden.of[p][j][r] * v[r] * gate * (1.0f - gate);
             }
-            store_rows(tile.d_value + column * STRIDE + first_row(), d_value);
+            store_rows(tile.d_value_of(block) + column * STRIDE + first_row(), d_value);
             store_rows(tile.d_stacked + (block * UNITS + column) * STRIDE + first_row(), d_gate);
         }
     }
@@ -241,35 +272,44 @@ __device__ __forceinline__ void store_stream(BackwardTile &tile, const Sums<UNIT
         }
 }
 
-// What lies before the first map: its gradient, that of the gates' maps, and that of theta.
-__device__ __forceinline__ void initial_gradient(BackwardTile &tile, int layer, const float *weights) {
-    const Places &places = PLACES[layer];
-    int known = known_of(layer);
+// The gradient of the features of theta that the first map reads.
+__device__ __forceinline__ void identity_gradient(BackwardTile &tile, int layer, const float *weights) {
     const float *d_hidden = tile.d_stacked + BLOCKS * UNITS * STRIDE;
-    for (int at = threadIdx.x; at < known * ROWS; at += THREADS) {
+    for (int at = threadIdx.x; at < known_of(layer) * ROWS; at += THREADS) {
         int row = at % ROWS, i = at / ROWS;
         float sum = 0.0f;
 #pragma unroll 10
         for (int u = 0; u < UNITS; ++u) sum += weights[u * KNOWN_PADDED + i] * d_hidden[u * STRIDE + row];
         tile.d_z[identity_feature(layer, i) * STRIDE + row] += sum;
     }
-    auto row = [&](int i) { return tile.inputs + (i < known ? i : i - known + KNOWN) * STRIDE; };
-    auto put = [&](int o, int i, float value) {
-        int map = o / UNITS, unit = o % UNITS;
-        if (map == BLOCKS) {
-            tile.put(i == known + CONTEXT ? places.initial_bias + unit : places.initial + unit * (known + CONTEXT) + i, value);
-        } else if (i >= known) {
-            i -= known;
-            tile.put(i == CONTEXT ? places.context_bias[map] + unit : places.context[map] + unit * CONTEXT + i, value);
-        }
-    };
-    outer_product(tile.d_stacked, (1 + BLOCKS) * UNITS, row, known + CONTEXT, put);
 }
 
-__device__ __forceinline__ void layer_gradient(BackwardTile &tile, int layer) {
+// The gradients of the first map and of those of the gates, all of which read x.
+__device__ __noinline__ void first_gradients(int layer, int d_stacked, int theta, int x, int ones, float *gradient, bool accumulate) {
     const Places &places = PLACES[layer];
+    int known = known_of(layer);
+    auto row = [&](int i) {
+        if (i == known + CONTEXT) return ones;
+        return i < known ? theta + identity_feature(layer, i) * STRIDE : x + (i - known) * STRIDE;
+    };
+    auto to = [&](int o) {
+        int map = o / UNITS, unit = o % UNITS;
+        if (map == BLOCKS)
+            return Destination{gradient + places.initial + unit * (known + CONTEXT), gradient + places.initial_bias + unit, 0};
+        return Destination{gradient + places.context[map] + unit * CONTEXT - known, gradient + places.context_bias[map] + unit,
+                           known};
+    };
+    outer_product(d_stacked, (1 + BLOCKS) * UNITS, row, known + CONTEXT, accumulate, to);
+}
+
+// A layer of the gradient of the rows: the first threads' work.
+__device__ __forceinline__ void rows_gradient(BackwardTile &tile, int layer) {
     int logits = (DIM - known_of(layer)) * SPLINE_LOGITS;
-    linear_gradient(tile, layer, tile.next());
+    const float *factors = tile.next();
+    linear_gradient(tile, layer, factors);
+    tile.swap_d_z();
+    __syncthreads();
+    factors_gradient(tile, layer, factors);
     spline_gradients(tile, layer);
     Sums<UNITS_PADDED> d_hidden, sums;
     d_hidden.clear();
@@ -280,22 +320,52 @@ __device__ __forceinline__ void layer_gradient(BackwardTile &tile, int layer) {
     }
     const float *kept = tile.next_kept();
     if (BLOCKS > 0) gate_gradient(tile, d_hidden, layer, BLOCKS - 1, kept + KEPT);
-    map_gradient(tile, soft, logits, kept, places.last, places.last_bias);
+#pragma unroll 1
     for (int b = BLOCKS - 1; b >= 0; --b) {
         sums.clear();
-        staged_product<UNITS_PADDED, UNITS, SLAB_UNITS>(sums, tile, tile.d_value);
+        staged_product<UNITS_PADDED, UNITS, SLAB_UNITS>(sums, tile, tile.d_value_of(b));
         kept = tile.next_kept();
-        rectified_gradient<false>(sums, sums, kept, tile.d_inner);
-        map_gradient(tile, tile.d_value, UNITS, kept, places.second[b], places.second_bias[b]);
+        rectified_gradient<false>(sums, sums, kept, tile.d_inner_of(b));
         sums.clear();
-        staged_product<UNITS_PADDED, UNITS, SLAB_UNITS>(sums, tile, tile.d_inner);
+        staged_product<UNITS_PADDED, UNITS, SLAB_UNITS>(sums, tile, tile.d_inner_of(b));
         kept = tile.next_kept();
         rectified_gradient<true>(sums, d_hidden, kept, nullptr);
         if (b > 0) gate_gradient(tile, d_hidden, layer, b - 1, kept + KEPT);
-        map_gradient(tile, tile.d_inner, UNITS, kept, places.first[b], places.first_bias[b]);
     }
     store_stream(tile, d_hidden);
-    initial_gradient(tile, layer, tile.next());
+    identity_gradient(tile, layer, tile.next());
+}
+
+// The same layer for the helpers: at each stage, the gradient of the weights of the stage before.
+__device__ __forceinline__ void weights_gradient(BackwardTile &tile, int layer) {
+    const Places &places = PLACES[layer];
+    float *gradient = tile.gradient;
+    bool accumulate = tile.accumulate;
+    tile.next();
+    tile.swap_d_z();
+    __syncthreads();
+    if (layer + 1 < LAYERS) tile.first_gradients_of(layer + 1);
+    for (int start = 0; start < LOGITS; start += SLAB_UNITS) tile.next();
+    // The matrix before, and where its gradient goes: of one stage, while the next is computed.
+    const float *d = tile.soft + layer % 2 * LOGITS * STRIDE, *kept = tile.next_kept();
+    float *weights = gradient + places.last, *bias = gradient + places.last_bias;
+    int outputs = (DIM - known_of(layer)) * SPLINE_LOGITS;
+#pragma unroll 1
+    for (int m = 0; m < 2 * BLOCKS; ++m) {
+        for (int start = 0; start < UNITS; start += SLAB_UNITS) {
+            tile.next();
+            if (start == 0) map_gradient(d - shared_floats, outputs, kept - shared_floats, tile.ones - shared_floats, weights, bias, accumulate);
+        }
+        int b = BLOCKS - 1 - m / 2;
+        bool second = m % 2 == 0;
+        kept = tile.next_kept();
+        d = second ? tile.d_value_of(b) : tile.d_inner_of(b);
+        weights = gradient + (second ? places.second[b] : places.first[b]);
+        bias = gradient + (second ? places.second_bias[b] : places.first_bias[b]);
+        outputs = UNITS;
+    }
+    tile.next();
+    map_gradient(d - shared_floats, outputs, kept - shared_floats, tile.ones - shared_floats, weights, bias, accumulate);
 }
 
 __device__ void enter_backward(BackwardTile &tile, const Job &job, int t) {
@@ -307,16 +377,19 @@ __device__ void enter_backward(BackwardTile &tile, const Job &job, int t) {
         tile.context[r] = job.contexts + (u64)job.row_group[row] * LAYERS * CONTEXT_WIDTH;
     }
     const Group *groups = plan_groups(job.plan);
-    for (int at = threadIdx.x; at < CONTEXT * ROWS; at += THREADS) {
+    for (int at = threadIdx.x; at < CONTEXT * ROWS; at += blockDim.x) {
         int row = at % ROWS, c = at / ROWS;
         u32 group = job.row_group[tile.first + min(row, tile.rows - 1)];
-        tile.inputs[(KNOWN + c) * STRIDE + row] = job.x[(u64)groups[group].context * CONTEXT + c];
+        tile.inputs[c * STRIDE + row] = job.x[(u64)groups[group].context * CONTEXT + c];
     }
-    for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS) {
+    for (int at = threadIdx.x; at < DIM * ROWS; at += blockDim.x) {
         int row = at % ROWS, f = at / ROWS;
         float weight = row < tile.rows ? job.weights[tile.first + row] : 0.0f;
         tile.d_z[f * STRIDE + row] = -tile.tape[LAYERS * TAPE_FEATURES * ROWS + at] * weight;
-        if (f == 0) tile.d_log_q[row] = weight;
+        if (f == 0) {
+            tile.d_log_q[row] = weight;
+            tile.ones[row] = 1.0f;
+        }
     }
     if (threadIdx.x == 0) {
         double sum = 0.0;
@@ -325,10 +398,10 @@ __device__ void enter_backward(BackwardTile &tile, const Job &job, int t) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) backward(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS + BACKWARD_HELPERS, 1) backward(Job job) {
     BackwardTile tile;
     tile.place(job);
-    tile.gradient = job.gradients + (u64)blockIdx.x * PARAMS;
+    tile.gradient = job.gradients + (u64)blockIdx.x * GRADIENT_STRIDE;
     tile.accumulate = false;
     int tiles = tiles_of(job.plan);
     for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
@@ -336,7 +409,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) backward(Job job) {
         tile.tape = job.tape + (u64)t * TAPE_TILE;
         tile.start();
         enter_backward(tile, job, t);
-        for (int layer = LAYERS - 1; layer >= 0; --layer) layer_gradient(tile, layer);
+        if (is_helper()) {
+#pragma unroll 1
+            for (int layer = LAYERS - 1; layer >= 0; --layer) weights_gradient(tile, layer);
+            tile.first_gradients_of(0);
+        } else {
+#pragma unroll 1
+            for (int layer = LAYERS - 1; layer >= 0; --layer) rows_gradient(tile, layer);
+        }
         tile.accumulate = true;
     }
 }

@@ -1,8 +1,8 @@
 // Tiles through the flow: log-densities, with or without a tape for the gradient, and the way back from the base.
 //
-// A block takes ROWS rows through all layers. The weights of a layer come in stages through a ring of three buffers in
-// shared memory, two ahead of their use; the residual stream stays in registers. One barrier a stage serves both the
-// weights and the activations of the stage before.
+// A block takes ROWS rows through all layers. Its first THREADS threads compute, with the residual stream in registers; the
+// others, its helpers, bring the weights, which come in stages through a ring of buffers in shared memory ahead of their use,
+// and write the tape. One barrier a stage serves both the weights and the activations of the stage before.
 
 // Where features lie in a layer's tape, of which each is ROWS numbers.
 #define TAPE_INPUT 0
@@ -19,42 +19,47 @@
 // x's part of a layer: what the first map owes to it, and the gates of the blocks.
 #define CONTEXT_WIDTH ((1 + BLOCKS) * UNITS_PADDED)
 
-#ifndef EMULATED
-extern __shared__ float4 shared_memory[];
-#endif
+__device__ bool is_helper() {
+    return threadIdx.x >= THREADS;
+}
 
 // Stages of weights, layer after layer, in either direction.
 struct ForwardPipe {
     const float *image;
     float *ring;
-    int stage, slot, step;
+    // The stage to be issued next, and its layer; the slots to issue to and to read from.
+    int within, layer, left, step, issue_slot, slot;
 
-    __device__ void issue(int ahead) {
-        if (ahead < LAYERS * FORWARD_STAGES) {
-            int layer = ahead / FORWARD_STAGES, within = ahead % FORWARD_STAGES;
-            layer = step > 0 ? layer : LAYERS - 1 - layer;
+    __device__ void issue() {
+        if (left > 0) {
             const float *from = image + layer * FORWARD_FLOATS + FORWARD_OFFSET[within];
-            float *to = ring + ahead % 3 * RING_SLOT;
+            float *to = ring + issue_slot * RING_SLOT;
             int quads = (FORWARD_OFFSET[within + 1] - FORWARD_OFFSET[within]) / 4;
-            for (int q = threadIdx.x; q < quads; q += THREADS) copy_quad(to + 4 * q, from + 4 * q);
+            copy_quads(to, from, quads, threadIdx.x - THREADS, FORWARD_HELPERS);
+            --left;
+            if (++within == FORWARD_STAGES) {
+                within = 0;
+                layer += step;
+            }
+            issue_slot = issue_slot == AHEAD ? 0 : issue_slot + 1;
         }
         commit_copies();
     }
 
     __device__ void start() {
-        stage = slot = 0;
-        issue(0);
-        issue(1);
+        within = slot = issue_slot = 0;
+        left = LAYERS * FORWARD_STAGES;
+        layer = step > 0 ? 0 : LAYERS - 1;
+        for (int i = 0; i < AHEAD && is_helper(); ++i) issue();
     }
 
     // The next stage's weights; all threads are done with the stage before.
     __device__ const float *next() {
-        wait_for_copies();
+        if (is_helper()) wait_for_copies();
         __syncthreads();
-        issue(stage + 2);
+        if (is_helper()) issue();
         const float *weights = ring + slot * RING_SLOT;
-        ++stage;
-        slot = slot == 2 ? 0 : slot + 1;
+        slot = slot == AHEAD ? 0 : slot + 1;
         return weights;
     }
 };
@@ -67,6 +72,7 @@ __device__ __forceinline__ const float *staged_product(Sums<COLUMNS> &sums, Pipe
     for (int start = 0; start < INNER; start += SLAB) {
         weights = pipe.next();
         rows = INNER - start < SLAB ? INNER - start : SLAB;
+        if (is_helper()) continue;
         if (INNER <= SLAB) {
             add_product<COLUMNS>(sums, weights, input, INNER);
         } else {
@@ -86,11 +92,11 @@ struct ForwardTile {
     ForwardPipe pipe;
 
     __device__ void place(const Job &job, int step) {
-        float *free = (float *)shared_memory;
+        float *free = shared_floats;
         pipe.image = job.forward_image;
         pipe.step = step;
         pipe.ring = free;
-        free += 3 * RING_SLOT;
+        free += (AHEAD + 1) * RING_SLOT;
         z = free;
         free += DIM * STRIDE;
         next_z = free;
@@ -110,34 +116,27 @@ struct ForwardTile {
         first = tile * ROWS;
         rows = min(ROWS, (int)job.plan->rows - first);
         for (int r = 0; r < ROWS_PER_THREAD; ++r) {
-            int row = first + min(first_row() + r, rows - 1);
+            int row = first + min(first_row() + r, rows - 1); // of helpers, some row that nobody uses
             context[r] = job.contexts + (u64)job.row_group[row] * LAYERS * CONTEXT_WIDTH;
         }
     }
 
-    __device__ void to_tape(int layer, int feature, int row, float value) const {
-        tape[(layer * TAPE_FEATURES + feature) * ROWS + row] = value;
+    // Features that lie in shared memory, to the tape: a helper's work.
+    __device__ void keep(int layer, int feature, int count, const float *from) const {
+        float *to = tape + (layer * TAPE_FEATURES + feature) * ROWS;
+#pragma unroll 1
+        for (int q = threadIdx.x - THREADS; q < count * (ROWS / 4); q += FORWARD_HELPERS)
+            *(float4 *)(to + 4 * q) = *(const float4 *)(from + q / (ROWS / 4) * STRIDE + q % (ROWS / 4) * 4);
     }
 };
 
-// This thread's rows of 4 columns, to shared memory and to the tape.
-template <bool TAPE>
-__device__ __forceinline__ void put_column(ForwardTile &tile, float *to, int layer, int feature, int column,
-                                           const float *values) {
-    if (to) store_rows(to + column * STRIDE + first_row(), values);
-    if (TAPE) store_rows(tile.tape + (layer * TAPE_FEATURES + feature + column) * ROWS + first_row(), values);
-}
-
-// Spline logits of the tile, into `tile.logits`. The caller has waited for the layer's first stage, the part of the
-// first map that reads theta.
-template <bool TAPE> __device__ __forceinline__ void conditioner(ForwardTile &tile, int layer, const float *initial) {
-    Sums<UNITS_PADDED> hidden, sums;
-    int known = known_of(layer);
-    hidden.clear();
+// What the residual stream begins with: x's part of the first map.
+__device__ __forceinline__ void load_context(const ForwardTile &tile, int layer, Sums<UNITS_PADDED> &hidden) {
 #pragma unroll
     for (int p = 0; p < PASSES(UNITS_PADDED); ++p) {
         int column = first_column(p);
         if (column >= UNITS_PADDED) break;
+#pragma unroll
         for (int r = 0; r < ROWS_PER_THREAD; ++r) {
             float4 from_x = *(const float4 *)(tile.context[r] + layer * CONTEXT_WIDTH + column);
             hidden.of[p][0][r] = from_x.x;
@@ -145,68 +144,130 @@ template <bool TAPE> __device__ __forceinline__ void conditioner(ForwardTile &ti
             hidden.of[p][2][r] = from_x.z;
             hidden.of[p][3][r] = from_x.w;
         }
+    }
+}
+
+// The stream after the first map; what the first block reads of it.
+__device__ __forceinline__ void first_map(ForwardTile &tile, int layer, const float *initial, Sums<UNITS_PADDED> &hidden) {
+    int known = known_of(layer);
+#pragma unroll
+    for (int p = 0; p < PASSES(UNITS_PADDED); ++p) {
+        int column = first_column(p);
+        if (column >= UNITS_PADDED) break;
         for (int i = 0; i < known; ++i) {
             float x[ROWS_PER_THREAD];
             load_rows(x, tile.z + identity_feature(layer, i) * STRIDE + first_row());
-            for (int j = 0; j < 4; ++j)
-                for (int r = 0; r < ROWS_PER_THREAD; ++r)
-                    hidden.of[p][j][r] += initial[i * UNITS_PADDED + column + j] * x[r];
+            float4 quad = *(const float4 *)(initial + i * UNITS_PADDED + column);
+#pragma unroll
+            for (int r = 0; r < ROWS_PER_THREAD; ++r) {
+                hidden.of[p][0][r] += quad.x * x[r];
+                hidden.of[p][1][r] += quad.y * x[r];
+                hidden.of[p][2][r] += quad.z * x[r];
+                hidden.of[p][3][r] += quad.w * x[r];
+            }
         }
+#pragma unroll
         for (int j = 0; j < 4; ++j) {
             float value[ROWS_PER_THREAD];
             for (int r = 0; r < ROWS_PER_THREAD; ++r)
                 value[r] = BLOCKS > 0 ? fmaxf(hidden.of[p][j][r], 0.0f) : hidden.of[p][j][r];
-            if (column + j < UNITS) put_column<TAPE>(tile, tile.left, layer, TAPE_RECTIFIED(0), column + j, value);
+            if (column + j < UNITS) store_rows(tile.left + (column + j) * STRIDE + first_row(), value);
         }
     }
+}
+
+// relu(sums + bias).
+__device__ __forceinline__ void put_rectified(const Sums<UNITS_PADDED> &sums, const float *bias, float *to) {
+#pragma unroll
+    for (int p = 0; p < PASSES(UNITS_PADDED); ++p)
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            int column = first_column(p) + j;
+            if (column >= UNITS) break;
+            float value[ROWS_PER_THREAD];
+            for (int r = 0; r < ROWS_PER_THREAD; ++r) value[r] = fmaxf(sums.of[p][j][r] + bias[column], 0.0f);
+            store_rows(to + column * STRIDE + first_row(), value);
+        }
+}
+
+__device__ __forceinline__ void load_gates(const ForwardTile &tile, int layer, int block,
+                                           float4 (&gates)[PASSES(UNITS_PADDED)][ROWS_PER_THREAD]) {
+#pragma unroll
+    for (int p = 0; p < PASSES(UNITS_PADDED); ++p)
+#pragma unroll
+        for (int r = 0; r < ROWS_PER_THREAD; ++r)
+            if (first_column(p) < UNITS_PADDED)
+                gates[p][r] = *(const float4 *)(tile.context[r] + layer * CONTEXT_WIDTH + (1 + block) * UNITS_PADDED +
+                                                first_column(p));
+}
+
+__device__ __forceinline__ float component(float4 quad, int j) {
+    return j == 0 ? quad.x : j == 1 ? quad.y : j == 2 ? quad.z : quad.w;
+}
+
+// stream += gate ⊙ (sums + bias); what the next block, or the last map, reads of it.
+template <bool TAPE>
+__device__ __forceinline__ void add_block(ForwardTile &tile, int layer, int block, const Sums<UNITS_PADDED> &sums,
+                                          const float *bias, const float4 (&gates)[PASSES(UNITS_PADDED)][ROWS_PER_THREAD],
+                                          Sums<UNITS_PADDED> &hidden) {
+    float *kept = tile.tape + (layer * TAPE_FEATURES + TAPE_VALUE(block)) * ROWS + first_row();
+#pragma unroll
+    for (int p = 0; p < PASSES(UNITS_PADDED); ++p)
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            int column = first_column(p) + j;
+            if (column >= UNITS) break;
+            float value[ROWS_PER_THREAD], out[ROWS_PER_THREAD];
+#pragma unroll
+            for (int r = 0; r < ROWS_PER_THREAD; ++r) {
+                value[r] = sums.of[p][j][r] + bias[column];
+                hidden.of[p][j][r] += component(gates[p][r], j) * value[r];
+                out[r] = block + 1 < BLOCKS ? fmaxf(hidden.of[p][j][r], 0.0f) : hidden.of[p][j][r];
+            }
+            if (TAPE) store_rows(kept + column * ROWS, value);
+            store_rows(tile.left + column * STRIDE + first_row(), out);
+        }
+}
+
+// The residual network up to its last map. The caller has waited for the layer's first stage, the part of the first map
+// that reads theta.
+template <bool TAPE>
+__device__ __forceinline__ void conditioner(ForwardTile &tile, int layer, const float *initial, Sums<UNITS_PADDED> &hidden) {
+    if (!is_helper()) first_map(tile, layer, initial, hidden);
+    Sums<UNITS_PADDED> sums;
+#pragma unroll 1
     for (int b = 0; b < BLOCKS; ++b) {
         sums.clear();
         const float *bias = staged_product<UNITS_PADDED, UNITS, SLAB_UNITS>(sums, tile.pipe, tile.left);
-#pragma unroll
-        for (int p = 0; p < PASSES(UNITS_PADDED); ++p)
-            for (int j = 0; j < 4; ++j) {
-                int column = first_column(p) + j;
-                if (column >= UNITS) break;
-                float value[ROWS_PER_THREAD];
-                for (int r = 0; r < ROWS_PER_THREAD; ++r) value[r] = fmaxf(sums.of[p][j][r] + bias[column], 0.0f);
-                put_column<TAPE>(tile, tile.right, layer, TAPE_INNER(b), column, value);
-            }
+        if (!is_helper()) {
+            put_rectified(sums, bias, tile.right);
+        } else if (TAPE) {
+            tile.keep(layer, TAPE_RECTIFIED(b), UNITS, tile.left);
+        }
         float4 gates[PASSES(UNITS_PADDED)][ROWS_PER_THREAD];
-#pragma unroll
-        for (int p = 0; p < PASSES(UNITS_PADDED); ++p)
-            for (int r = 0; r < ROWS_PER_THREAD; ++r)
-                if (first_column(p) < UNITS_PADDED)
-                    gates[p][r] = *(const float4 *)(tile.context[r] + layer * CONTEXT_WIDTH + (1 + b) * UNITS_PADDED +
-                                                    first_column(p));
+        if (!is_helper()) load_gates(tile, layer, b, gates);
         sums.clear();
         bias = staged_product<UNITS_PADDED, UNITS, SLAB_UNITS>(sums, tile.pipe, tile.right);
-#pragma unroll
-        for (int p = 0; p < PASSES(UNITS_PADDED); ++p)
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                int column = first_column(p) + j;
-                if (column >= UNITS) break;
-                float value[ROWS_PER_THREAD], out[ROWS_PER_THREAD];
-                for (int r = 0; r < ROWS_PER_THREAD; ++r) {
-                    float4 quad = gates[p][r];
-                    float gate = j == 0 ? quad.x : j == 1 ? quad.y : j == 2 ? quad.z : quad.w;
-                    value[r] = sums.of[p][j][r] + bias[column];
-                    hidden.of[p][j][r] += gate * value[r];
-                    out[r] = b + 1 < BLOCKS ? fmaxf(hidden.of[p][j][r], 0.0f) : hidden.of[p][j][r];
-                }
-                put_column<TAPE>(tile, nullptr, layer, TAPE_VALUE(b), column, value);
-                put_column<TAPE>(tile, tile.left, layer, TAPE_RECTIFIED(b + 1), column, out);
-            }
+        if (!is_helper()) {
+            add_block<TAPE>(tile, layer, b, sums, bias, gates, hidden);
+        } else if (TAPE) {
+            tile.keep(layer, TAPE_INNER(b), UNITS, tile.right);
+        }
     }
 }
 
 // The last map, whose stage ends with the linear layer: returns that.
-__device__ __forceinline__ const float *last_map(ForwardTile &tile) {
+template <bool TAPE> __device__ __forceinline__ const float *last_map(ForwardTile &tile, int layer) {
     Sums<LOGITS_PADDED> sums;
     sums.clear();
     const float *bias = staged_product<LOGITS_PADDED, UNITS, SLAB_LOGITS>(sums, tile.pipe, tile.left);
+    if (is_helper()) {
+        if (TAPE) tile.keep(layer, TAPE_HIDDEN, UNITS, tile.left);
+        return bias + LOGITS_PADDED;
+    }
 #pragma unroll
     for (int p = 0; p < PASSES(LOGITS_PADDED); ++p)
+#pragma unroll
         for (int j = 0; j < 4; ++j) {
             int column = first_column(p) + j;
             if (column >= LOGITS) break;
@@ -217,43 +278,48 @@ __device__ __forceinline__ const float *last_map(ForwardTile &tile) {
     return bias + LOGITS_PADDED;
 }
 
+// The splines, in two steps: a thread each for widths and heights, then one for the curve.
 template <bool TAPE, bool INVERSE> __device__ __forceinline__ void splines(ForwardTile &tile, int layer) {
     int count = DIM - known_of(layer);
-    for (int at = threadIdx.x; at < count * ROWS; at += THREADS) {
-        int row = at % ROWS, s = at / ROWS;
-        float *logits = tile.logits + s * SPLINE_LOGITS * STRIDE + row;
-        float *value = tile.z + transformed_feature(layer, s) * STRIDE + row;
-        float log_det = 0.0f;
-        *value = spline<INVERSE>(logits, *value, log_det);
-        tile.log_det[s * STRIDE + row] = log_det;
-        if (TAPE)
-            for (int j = 0; j < SPLINE_LOGITS; ++j)
-                tile.to_tape(layer, TAPE_LOGITS + s * SPLINE_LOGITS + j, row, logits[j * STRIDE]);
+    __syncthreads();
+    for (int at = threadIdx.x; at < 2 * count * ROWS; at += THREADS + FORWARD_HELPERS) {
+        int part = at / ROWS, start = part / 2 * SPLINE_LOGITS + part % 2 * BINS;
+        softmax(tile.logits + start * STRIDE + at % ROWS);
     }
-}
-
-__device__ void swap_z(ForwardTile &tile) {
-    float *before = tile.z;
-    tile.z = tile.next_z;
-    tile.next_z = before;
+    __syncthreads();
+    if (is_helper()) {
+        if (TAPE) tile.keep(layer, TAPE_LOGITS, count * SPLINE_LOGITS, tile.logits);
+    } else {
+        for (int at = threadIdx.x; at < count * ROWS; at += THREADS) {
+            int row = at % ROWS, s = at / ROWS;
+            float *value = tile.z + transformed_feature(layer, s) * STRIDE + row;
+            *value = spline<INVERSE>(tile.logits + s * SPLINE_LOGITS * STRIDE + row, *value, tile.log_det[s * STRIDE + row]);
+        }
+    }
+    __syncthreads();
 }
 
 // y = L U z + b, and the logarithms of all slopes.
 template <bool TAPE> __device__ __forceinline__ void linear(ForwardTile &tile, int layer, const float *linear) {
     const float *product = linear, *bias = product + DIM * DIM, log_det = bias[DIM];
-    for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS) {
-        int row = at % ROWS, f = at / ROWS;
-        float sum = bias[f];
-        for (int g = 0; g < DIM; ++g) sum += product[f * DIM + g] * tile.z[g * STRIDE + row];
-        tile.next_z[f * STRIDE + row] = sum;
-        if (TAPE) tile.to_tape(layer, TAPE_COUPLED + f, row, tile.z[f * STRIDE + row]);
-        if (f == 0) {
-            float total = log_det;
-            for (int s = 0; s < DIM - known_of(layer); ++s) total += tile.log_det[s * STRIDE + row];
-            tile.log_q[row] += total;
+    if (is_helper()) {
+        if (TAPE) tile.keep(layer, TAPE_COUPLED, DIM, tile.z);
+    } else {
+        for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS) {
+            int row = at % ROWS, f = at / ROWS;
+            float sum = bias[f];
+            for (int g = 0; g < DIM; ++g) sum += product[f * DIM + g] * tile.z[g * STRIDE + row];
+            tile.next_z[f * STRIDE + row] = sum;
+            if (f == 0) {
+                float total = log_det;
+                for (int s = 0; s < DIM - known_of(layer); ++s) total += tile.log_det[s * STRIDE + row];
+                tile.log_q[row] += total;
+            }
         }
     }
-    swap_z(tile);
+    float *before = tile.z;
+    tile.z = tile.next_z;
+    tile.next_z = before;
 }
 
 // log N(z; 0, I) less the volume of theta's scaling.
@@ -276,43 +342,42 @@ template <bool TAPE> __device__ void forward_tiles(const Job &job) {
         tile.pipe.start();
         tile.enter(job, t);
         tile.tape = job.tape + (u64)t * TAPE_TILE;
-        for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS) {
+        for (int at = threadIdx.x; at < DIM * ROWS; at += blockDim.x) {
             int row = at / DIM, f = at % DIM;
             tile.z[f * STRIDE + row] = row < tile.rows ? job.theta[(u64)atoms[tile.first + row] * DIM + f] : 0.0f;
             if (f == 0) tile.log_q[row] = 0.0f;
         }
+#pragma unroll 1
         for (int layer = 0; layer < LAYERS; ++layer) {
+            Sums<UNITS_PADDED> hidden;
+            if (!is_helper()) load_context(tile, layer, hidden);
             const float *initial = tile.pipe.next();
-            if (TAPE)
-                for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS)
-                    tile.to_tape(layer, TAPE_INPUT + at / ROWS, at % ROWS, tile.z[at / ROWS * STRIDE + at % ROWS]);
-            conditioner<TAPE>(tile, layer, initial);
-            const float *rest = last_map(tile);
-            __syncthreads();
+            if (TAPE && is_helper()) tile.keep(layer, TAPE_INPUT, DIM, tile.z);
+            conditioner<TAPE>(tile, layer, initial, hidden);
+            const float *rest = last_map<TAPE>(tile, layer);
             splines<TAPE, false>(tile, layer);
-            __syncthreads();
             linear<TAPE>(tile, layer, rest);
         }
         __syncthreads();
-        for (int row = threadIdx.x; row < tile.rows; row += THREADS)
+        for (int row = threadIdx.x; row < tile.rows; row += blockDim.x)
             job.log_q[tile.first + row] = tile.log_q[row] + base_log_density(job, tile, row);
         if (TAPE)
-            for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS)
+            for (int at = threadIdx.x; at < DIM * ROWS; at += blockDim.x)
                 tile.tape[LAYERS * TAPE_FEATURES * ROWS + at] = tile.z[at / ROWS * STRIDE + at % ROWS];
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) forward_with_tape(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS + FORWARD_HELPERS, 1) forward_with_tape(Job job) {
     forward_tiles<true>(job);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) forward(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS + FORWARD_HELPERS, 1) forward(Job job) {
     forward_tiles<false>(job);
 }
 
 // U⁻¹ L⁻¹ (z − b), a thread a row.
 __device__ __forceinline__ void solve(ForwardTile &tile, const float *lower, const float *upper, const float *bias) {
-    for (int row = threadIdx.x; row < ROWS; row += THREADS) {
+    for (int row = threadIdx.x; row < ROWS; row += blockDim.x) {
         float *z = tile.z + row;
         for (int f = 0; f < DIM; ++f) {
             float sum = z[f * STRIDE] - bias[f];
@@ -328,7 +393,7 @@ __device__ __forceinline__ void solve(ForwardTile &tile, const float *lower, con
 }
 
 // From the base to theta: `theta` of the job holds the base's draws, `z` receives theta, both by row.
-extern "C" __global__ void __launch_bounds__(THREADS, 1) inverse(Job job) {
+extern "C" __global__ void __launch_bounds__(THREADS + FORWARD_HELPERS, 1) inverse(Job job) {
     ForwardTile tile;
     tile.place(job, -1);
     int tiles = tiles_of(job.plan);
@@ -336,31 +401,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) inverse(Job job) {
         __syncthreads();
         tile.pipe.start();
         tile.enter(job, t);
-        for (int at = threadIdx.x; at < DIM * ROWS; at += THREADS) {
+        for (int at = threadIdx.x; at < DIM * ROWS; at += blockDim.x) {
             int row = at / DIM, f = at % DIM;
             tile.z[f * STRIDE + row] = row < tile.rows ? job.theta[(u64)(tile.first + row) * DIM + f] : 0.0f;
         }
         __syncthreads();
-        for (int row = threadIdx.x; row < ROWS; row += THREADS) tile.log_q[row] = base_log_density(job, tile, row);
+        for (int row = threadIdx.x; row < ROWS; row += blockDim.x) tile.log_q[row] = base_log_density(job, tile, row);
+#pragma unroll 1
         for (int layer = LAYERS - 1; layer >= 0; --layer) {
+            Sums<UNITS_PADDED> hidden;
+            if (!is_helper()) load_context(tile, layer, hidden);
             const float *initial = tile.pipe.next();
             const float *factors = initial + KNOWN * UNITS_PADDED;
             solve(tile, factors, factors + DIM * DIM, factors + 2 * DIM * DIM);
             __syncthreads();
-            conditioner<false>(tile, layer, initial);
-            const float *rest = last_map(tile);
-            __syncthreads();
+            conditioner<false>(tile, layer, initial, hidden);
+            const float *rest = last_map<false>(tile, layer);
             splines<false, true>(tile, layer);
-            __syncthreads();
-            for (int row = threadIdx.x; row < ROWS; row += THREADS) {
+            for (int row = threadIdx.x; row < ROWS; row += blockDim.x) {
                 float total = rest[DIM * DIM + DIM];
                 for (int s = 0; s < DIM - known_of(layer); ++s) total += tile.log_det[s * STRIDE + row];
                 tile.log_q[row] += total;
             }
         }
         __syncthreads();
-        for (int at = threadIdx.x; at < DIM * tile.rows; at += THREADS)
+        for (int at = threadIdx.x; at < DIM * tile.rows; at += blockDim.x)
             job.z[(u64)tile.first * DIM + at] = tile.z[at % DIM * STRIDE + at / DIM];
-        for (int row = threadIdx.x; row < tile.rows; row += THREADS) job.log_q[tile.first + row] = tile.log_q[row];
+        for (int row = threadIdx.x; row < tile.rows; row += blockDim.x) job.log_q[tile.first + row] = tile.log_q[row];
     }
 }

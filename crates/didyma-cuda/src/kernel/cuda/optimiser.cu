@@ -25,15 +25,35 @@ extern "C" __global__ void total_loss(Job job) {
     sum_losses(job);
 }
 
-// Each parameter's gradient over all blocks, and the norm of SUM_THREADS of them; the last block sums the losses.
+#define SUM_PARTS 8
+#define SUM_QUADS (SUM_THREADS / SUM_PARTS)
+
+// Each parameter's gradient over all blocks, and the norm of 4 SUM_QUADS of them; the last block sums the losses. A thread
+// adds up every SUM_PARTS-th block's gradient of four parameters, and the parts are added in their order.
 extern "C" __global__ void sum_gradients(Job job) {
+    __shared__ double parts[SUM_PARTS][4 * SUM_QUADS];
     if (blockIdx.x == gridDim.x - 1) return sum_losses(job);
-    int i = blockIdx.x * SUM_THREADS + threadIdx.x;
+    int part = threadIdx.x / SUM_QUADS, quad = threadIdx.x % SUM_QUADS;
+    int first = (blockIdx.x * SUM_QUADS + quad) * 4;
     int blocks = min(tiles_of(job.plan), GRADIENTS);
-    double sum = 0.0;
-    if (i < PARAMS) {
+    double sums[4] = {};
+    if (first < PARAMS) {
+        const float *gradient = job.gradients + first;
 #pragma unroll 8
-        for (int b = 0; b < blocks; ++b) sum += job.gradients[(u64)b * PARAMS + i];
+        for (int b = part; b < blocks; b += SUM_PARTS) {
+            float4 g = *(const float4 *)(gradient + (u64)b * GRADIENT_STRIDE);
+            sums[0] += g.x;
+            sums[1] += g.y;
+            sums[2] += g.z;
+            sums[3] += g.w;
+        }
+    }
+    for (int j = 0; j < 4; ++j) parts[part][4 * quad + j] = sums[j];
+    __syncthreads();
+    int i = blockIdx.x * SUM_QUADS * 4 + threadIdx.x;
+    double sum = 0.0;
+    if (threadIdx.x < 4 * SUM_QUADS && i < PARAMS) {
+        for (int p = 0; p < SUM_PARTS; ++p) sum += parts[p][threadIdx.x];
         job.gradient[i] = (float)sum;
     }
     double norm = block_sum(sum * sum);

@@ -102,6 +102,29 @@ __device__ float softplus(float a) {
     return fmaxf(a, 0.0f) + log1pf(expf(-fabsf(a)));
 }
 
+#ifdef EMULATED
+#define shared_floats ((float *)shared_memory)
+#else
+extern __shared__ float4 shared_memory[];
+#define shared_floats ((float *)shared_memory)
+#endif
+
+// The compiler does not see that these are addresses of the device's memory.
+__device__ void store_global(float *to, float value) {
+#ifdef EMULATED
+    *to = value;
+#else
+    asm volatile("st.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+#endif
+}
+__device__ void add_global(float *to, float value) {
+#ifdef EMULATED
+    *to += value;
+#else
+    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+#endif
+}
+
 // Neighbouring rows of one feature, read and written at once.
 __device__ void load_rows(float *to, const float *from) {
     if (ROWS_PER_THREAD == 4) {
@@ -126,21 +149,30 @@ __device__ void store_rows(float *to, const float *from) {
 __device__ void copy_quad(float *to, const float *from) {
 #ifdef EMULATED
     *(float4 *)to = *(const float4 *)from;
-#elif __CUDA_ARCH__ >= 800
+#else
     u32 address = (u32)__cvta_generic_to_shared(to);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-#else
-    *(float4 *)to = *(const float4 *)from;
 #endif
 }
+// Quads in a row, by threads that are numbered from 0; small code, as it is needed in many places.
+__device__ __noinline__ void copy_quads(float *to, const float *from, int quads, int number, int threads) {
+#pragma unroll 1
+    for (int q = number; q < quads; q += threads) copy_quad(to + 4 * q, from + 4 * q);
+}
+// Features of ROWS numbers, to a distance of STRIDE.
+__device__ __noinline__ void copy_features(float *to, const float *from, int features, int number, int threads) {
+#pragma unroll 1
+    for (int q = number; q < features * (ROWS / 4); q += threads)
+        copy_quad(to + q / (ROWS / 4) * STRIDE + q % (ROWS / 4) * 4, from + 4 * q);
+}
 __device__ void commit_copies() {
-#if !defined(EMULATED) && __CUDA_ARCH__ >= 800
+#ifndef EMULATED
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Waits for all copies but those of the latest group.
+// Waits for all copies but those of the latest AHEAD - 1 groups.
 __device__ void wait_for_copies() {
-#if !defined(EMULATED) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
+#ifndef EMULATED
+    asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
 #endif
 }

@@ -34,28 +34,29 @@ __device__ void factor(const Job &job, int layer) {
     }
 }
 
-// The part of all first maps that reads x, the gates, and for each row of the group its number.
-__device__ void context(const Job &job, int number) {
+// The part of a layer's first map that reads x, and its gates; by the first layer, each row's group.
+__device__ void context(const Job &job, int number, int layer) {
     __shared__ float x[CONTEXT];
     Group group = plan_groups(job.plan)[number];
     for (int c = threadIdx.x; c < CONTEXT; c += blockDim.x) x[c] = job.x[(u64)group.context * CONTEXT + c];
-    for (int i = threadIdx.x; i < group.pairs; i += blockDim.x) job.row_group[group.first + i] = number;
+    if (layer == 0)
+        for (int i = threadIdx.x; i < group.pairs; i += blockDim.x) job.row_group[group.first + i] = number;
     __syncthreads();
-    float *to = job.contexts + (u64)number * LAYERS * CONTEXT_WIDTH;
-    for (int at = threadIdx.x; at < LAYERS * CONTEXT_WIDTH; at += blockDim.x) {
-        int layer = at / CONTEXT_WIDTH, column = at % CONTEXT_WIDTH;
+    float *to = job.contexts + ((u64)number * LAYERS + layer) * CONTEXT_WIDTH;
+    for (int column = threadIdx.x; column < CONTEXT_WIDTH; column += blockDim.x) {
         const float *weights = job.context_image + layer * CONTEXT_FLOATS + column;
         float sum = weights[CONTEXT * CONTEXT_WIDTH];
-#pragma unroll 4
+#pragma unroll 16
         for (int c = 0; c < CONTEXT; ++c) sum += weights[c * CONTEXT_WIDTH] * x[c];
-        to[at] = column < UNITS_PADDED ? sum : sigmoid(sum);
+        to[column] = column < UNITS_PADDED ? sum : sigmoid(sum);
     }
 }
 
 extern "C" __global__ void prepare(Job job) {
-    if (blockIdx.x < LAYERS) {
+    int at = blockIdx.x - LAYERS;
+    if (at < 0) {
         factor(job, blockIdx.x);
-    } else if (blockIdx.x - LAYERS < job.plan->groups) {
-        context(job, blockIdx.x - LAYERS);
+    } else if (at / LAYERS < job.plan->groups) {
+        context(job, at / LAYERS, at % LAYERS);
     }
 }

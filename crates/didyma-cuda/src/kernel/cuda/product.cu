@@ -43,47 +43,99 @@ __device__ __forceinline__ void add_product(Sums<COLUMNS> &sums, const float *we
     }
 }
 
-__device__ float dot(float4 a, float4 b, float sum) {
-    return sum + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+// The tensor cores multiply numbers of 11 significant bits (TF32) and ignore what follows. A number is the sum of two of
+// them, to 21 bits: three products of parts are as good as one of the numbers.
+struct Parts {
+    u32 high, low;
+};
+
+__device__ Parts split(float a) {
+    Parts parts;
+    parts.high = __float_as_uint(a) & 0xffffe000u;
+    parts.low = __float_as_uint(a - __uint_as_float(parts.high));
+    return parts;
 }
 
-// Σ over rows of d[output] · input[i], and of d[output] alone for i = inputs, the bias; each handed to `put`.
-// A thread's 4 × 4 outputs and inputs are far apart, those of its neighbours adjacent: no bank conflicts.
-template <typename Input, typename Put>
-__device__ __forceinline__ void outer_product(const float *d, int outputs, Input input, int inputs, Put put) {
-    int output_groups = (outputs + 3) / 4, input_groups = (inputs + 4) / 4;
-    for (int tile = threadIdx.x; tile < output_groups * input_groups; tile += THREADS) {
-        int o = tile / input_groups, i = tile % input_groups;
-        const float *left[4], *right[4];
+#ifndef EMULATED
+// sum[16][8] += a[16][8] b[8][8], of which a warp holds the parts as the tensor cores have it.
+__device__ void multiply(float *sum, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+#endif
+
+// Where the gradient of an output goes: of its weights, from the input `first` on, and of its bias.
+struct Destination {
+    float *weights, *bias;
+    int first;
+};
+
+__device__ __forceinline__ void put_number(float *to, bool accumulate, float value) {
+    if (accumulate) {
+        add_global(to, value);
+    } else {
+        store_global(to, value);
+    }
+}
+
+// Two neighbouring numbers of an output's gradient, as far as they belong to it.
+__device__ __forceinline__ void put_pair(const Destination &to, int at, int inputs, bool accumulate, const float *values) {
+    if (at >= to.first && at + 1 < inputs) {
+        put_number(to.weights + at, accumulate, values[0]);
+        put_number(to.weights + at + 1, accumulate, values[1]);
+        return;
+    }
+    for (int k = 0; k < 2; ++k)
+        if (at + k >= to.first && at + k <= inputs)
+            put_number(at + k < inputs ? to.weights + at + k : to.bias, accumulate, values[k]);
+}
+
+// Of the inputs, 8 each, that a warp takes at once.
+#define INPUT_TILES 4
+
+// Σ over rows of d[output] · input(i) for i < inputs, and for i = inputs of d[output] alone, the bias: there `input` is a
+// row of ones. Added to what is there, or in its place. Only one thread ever writes to a place, so that sums have one order.
+// `d` and what `input` returns are places in shared memory. The helpers' work.
+template <typename Input, typename To>
+__device__ __forceinline__ void outer_product(int d, int outputs, Input input, int inputs, bool accumulate, To to) {
+    int lane = threadIdx.x % 32, group = lane / 4, place = lane % 4;
+    int across = (inputs / 8 + INPUT_TILES) / INPUT_TILES, items = (outputs + 15) / 16 * across;
+#pragma unroll 1
+    for (int item = (threadIdx.x - THREADS) / 32; item < items; item += BACKWARD_HELPERS / 32) {
+        int o = item / across * 16 + group, i = item % across * (8 * INPUT_TILES);
+        const float *left[2], *right[INPUT_TILES];
+        left[0] = shared_floats + d + min(o, outputs - 1) * STRIDE + place;
+        left[1] = shared_floats + d + min(o + 8, outputs - 1) * STRIDE + place;
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            left[j] = d + min(o + j * output_groups, outputs - 1) * STRIDE;
-            right[j] = input(min(i + j * input_groups, inputs - 1));
-        }
-        int ones = (inputs - i) % input_groups == 0 ? (inputs - i) / input_groups : -1;
-        float sum[4][4] = {};
-#pragma unroll 2
-        for (int r = 0; r < ROWS; r += 4) {
-            float4 a[4], b[4];
+        for (int n = 0; n < INPUT_TILES; ++n) right[n] = shared_floats + input(min(i + 8 * n + group, inputs)) + place;
+        float sum[INPUT_TILES][4] = {};
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                a[j] = *(const float4 *)(left[j] + r);
-                b[j] = *(const float4 *)(right[j] + r);
+        for (int r = 0; r < ROWS; r += 8) {
+            Parts a[4] = {split(left[0][r]), split(left[1][r]), split(left[0][r + 4]), split(left[1][r + 4])};
+            Parts b[INPUT_TILES][2];
+#pragma unroll
+            for (int n = 0; n < INPUT_TILES; ++n) {
+                b[n][0] = split(right[n][r]);
+                b[n][1] = split(right[n][r + 4]);
             }
+            // Products of the same sum depend on each other: those of all tiles take turns.
 #pragma unroll
-            for (int k = 0; k < 4; ++k)
-                if (k == ones) b[k] = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
+            for (int n = 0; n < INPUT_TILES; ++n)
+                multiply(sum[n], a[0].low, a[1].low, a[2].low, a[3].low, b[n][0].high, b[n][1].high);
 #pragma unroll
-            for (int j = 0; j < 4; ++j)
+            for (int n = 0; n < INPUT_TILES; ++n)
+                multiply(sum[n], a[0].high, a[1].high, a[2].high, a[3].high, b[n][0].low, b[n][1].low);
 #pragma unroll
-                for (int k = 0; k < 4; ++k) sum[j][k] = dot(a[j], b[k], sum[j][k]);
+            for (int n = 0; n < INPUT_TILES; ++n)
+                multiply(sum[n], a[0].high, a[1].high, a[2].high, a[3].high, b[n][0].high, b[n][1].high);
         }
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
+        for (int half = 0; half < 2; ++half) {
+            if (o + 8 * half >= outputs) break;
+            Destination target = to(o + 8 * half);
 #pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                int output = o + j * output_groups, at = i + k * input_groups;
-                if (output < outputs && at <= inputs) put(output, at, sum[j][k]);
-            }
+            for (int n = 0; n < INPUT_TILES; ++n) put_pair(target, i + 8 * n + 2 * place, inputs, accumulate, sum[n] + 2 * half);
+        }
     }
 }

@@ -14,11 +14,10 @@ struct Point {
     float n, d, e;
 };
 
-// Replaces the BINS logits by their softmax, which is kept in `share` as well.
-__device__ __forceinline__ void softmax(float *logits, float *share) {
-    float top = logits[0];
+// Replaces BINS logits by their softmax.
+__device__ __forceinline__ void softmax(float *logits) {
+    float share[BINS], top = logits[0], sum = 0.0f;
     for (int j = 1; j < BINS; ++j) top = fmaxf(top, logits[j * STRIDE]);
-    float sum = 0.0f;
 #pragma unroll
     for (int j = 0; j < BINS; ++j) {
         share[j] = expf((logits[j * STRIDE] - top) * LOGIT_SCALE);
@@ -26,23 +25,20 @@ __device__ __forceinline__ void softmax(float *logits, float *share) {
     }
     float scale = 1.0f / sum;
 #pragma unroll
-    for (int j = 0; j < BINS; ++j) {
-        share[j] *= scale;
-        logits[j * STRIDE] = share[j];
-    }
+    for (int j = 0; j < BINS; ++j) logits[j * STRIDE] = share[j] * scale;
 }
 
 // `by_height`: the value is an output of the spline, not an input.
-__device__ __forceinline__ Bin find_bin(const float *widths, const float *heights, const float *derivatives,
-                                        float value, bool by_height) {
+__device__ __forceinline__ Bin find_bin(const float *logits, float value, bool by_height) {
+    const float *widths = logits, *heights = logits + BINS * STRIDE, *derivatives = logits + 2 * BINS * STRIDE;
     float x = -BOUND, y = -BOUND, w = SLOPE * widths[0] + FLOOR, h = SLOPE * heights[0] + FLOOR;
     Bin bin = {0, x, w, y, h, 0.0f, 0.0f, 1.0f, 1.0f};
 #pragma unroll
     for (int j = 1; j < BINS; ++j) {
         x += w;
         y += h;
-        w = SLOPE * widths[j] + FLOOR;
-        h = SLOPE * heights[j] + FLOOR;
+        w = SLOPE * widths[j * STRIDE] + FLOOR;
+        h = SLOPE * heights[j * STRIDE] + FLOOR;
         if (!((by_height ? y : x) > value)) {
             bin.index = j;
             bin.x = x;
@@ -91,28 +87,28 @@ __device__ __forceinline__ float spline_inverse_at(const Bin &bin, float y) {
     return clamp01(xi);
 }
 
-// The spline at `value`, or its inverse; adds the logarithm of the spline's slope there. The logits of widths and
-// heights become their softmax.
-template <bool INVERSE> __device__ __forceinline__ float spline(float *logits, float value, float &log_det) {
-    float widths[BINS], heights[BINS];
-    softmax(logits, widths);
-    softmax(logits + BINS * STRIDE, heights);
+// The spline at `value`, or its inverse, and the logarithm of the spline's slope there. The logits of widths and heights
+// are their softmax already.
+template <bool INVERSE> __device__ __forceinline__ float spline(const float *logits, float value, float &log_det) {
+    log_det = 0.0f;
     if (!(fabsf(value) < BOUND)) return value;
-    Bin bin = find_bin(widths, heights, logits + 2 * BINS * STRIDE, value, INVERSE);
+    Bin bin = find_bin(logits, value, INVERSE);
     float slope = bin.h / bin.w;
     float xi = INVERSE ? spline_inverse_at(bin, value) : clamp01((value - bin.x) / bin.w);
     Point point = at(bin, slope, xi);
-    log_det += log_slope(slope, point);
+    log_det = log_slope(slope, point);
     return INVERSE ? bin.x + bin.w * xi : bin.y + bin.h * (point.n / point.d);
 }
 
 // Gradient of the logits of widths or heights, in place of their softmax: bins left of the row's bin move its knot,
 // the bin itself its extent.
-__device__ __forceinline__ void extents_gradient(float *logits, const float *share, int bin, float d_knot,
-                                                 float d_extent) {
-    float mean = 0.0f;
+__device__ __forceinline__ void extents_gradient(float *logits, int bin, float d_knot, float d_extent) {
+    float share[BINS], mean = 0.0f;
 #pragma unroll
-    for (int j = 0; j < BINS; ++j) mean += share[j] * (j < bin ? d_knot : j == bin ? d_extent : 0.0f);
+    for (int j = 0; j < BINS; ++j) {
+        share[j] = logits[j * STRIDE];
+        mean += share[j] * (j < bin ? d_knot : j == bin ? d_extent : 0.0f);
+    }
 #pragma unroll
     for (int j = 0; j < BINS; ++j) {
         float d = j < bin ? d_knot : j == bin ? d_extent : 0.0f;
@@ -122,18 +118,12 @@ __device__ __forceinline__ void extents_gradient(float *logits, const float *sha
 
 // From the gradients of the spline's value and of log slope at `x` to those of its logits, in place; returns that of x.
 __device__ __forceinline__ float spline_gradient(float *logits, float x, float d_y, float d_l) {
-    float widths[BINS], heights[BINS];
-#pragma unroll
-    for (int j = 0; j < BINS; ++j) {
-        widths[j] = logits[j * STRIDE];
-        heights[j] = logits[(BINS + j) * STRIDE];
-    }
     float *derivatives = logits + 2 * BINS * STRIDE;
     if (!(fabsf(x) < BOUND)) {
         for (int j = 0; j < 3 * BINS - 1; ++j) logits[j * STRIDE] = 0.0f;
         return d_y;
     }
-    Bin bin = find_bin(widths, heights, derivatives, x, false);
+    Bin bin = find_bin(logits, x, false);
     float per_width = 1.0f / bin.w, slope = bin.h * per_width;
     float xi = clamp01((x - bin.x) * per_width), rest = 1.0f - xi;
     Point point = at(bin, slope, xi);
@@ -153,8 +143,8 @@ __device__ __forceinline__ float spline_gradient(float *logits, float x, float d
     float d_x = d_xi * per_width;
     float d_w = -(d_s * slope + d_xi * xi) * per_width;
     float d_h = d_y * point.n * per_d + d_s * per_width;
-    extents_gradient(logits, widths, bin.index, -d_x, d_w);
-    extents_gradient(logits + BINS * STRIDE, heights, bin.index, d_y, d_h);
+    extents_gradient(logits, bin.index, -d_x, d_w);
+    extents_gradient(logits + BINS * STRIDE, bin.index, d_y, d_h);
     for (int j = 0; j < BINS - 1; ++j) derivatives[j * STRIDE] = 0.0f;
     if (bin.index > 0) derivatives[(bin.index - 1) * STRIDE] = d_d0 * sigmoid(bin.logit0);
     if (bin.index < BINS - 1) derivatives[bin.index * STRIDE] = d_d1 * sigmoid(bin.logit1);
