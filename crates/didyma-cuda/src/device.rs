@@ -112,6 +112,11 @@ impl Device for Cuda {
         self.backend.name()
     }
 
+    /// All of them: one run alone does not fill a GPU.
+    fn runs_at_once(&self, runs: usize, _threads: usize) -> usize {
+        runs
+    }
+
     fn engine(
         &self,
         flow: SplineFlow,

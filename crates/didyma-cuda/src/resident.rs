@@ -5,7 +5,9 @@ use crate::kernel::{
     fault, source,
 };
 use crate::packing::Packing;
-use crate::shape::{BACKWARD_THREADS, FORWARD_THREADS, GRADIENTS, PEAK_LENGTH, SUM_THREADS, Shape, Tiling};
+use crate::shape::{
+    BACKWARD_THREADS, FORWARD_THREADS, GRADIENTS, PEAK_LENGTH, SUM_THREADS, Shape, Tiling,
+};
 use didyma::estimator::Plan;
 use didyma::kernel::AdamStep;
 use didyma::{FlowConfig, Result, SplineFlow};
@@ -107,6 +109,8 @@ pub(crate) struct Resident {
     groups: usize,
     /// What was recorded with the buffers where they are.
     recorded: HashMap<(Task, Tiling), Box<dyn Recording>>,
+    /// Whether the images hold the parameters.
+    published: bool,
     log_constant: f64,
 }
 
@@ -168,6 +172,7 @@ impl Resident {
             rows: 0,
             groups: 0,
             recorded: HashMap::new(),
+            published: false,
             log_constant,
         };
         resident.tiling(1)?;
@@ -193,15 +198,26 @@ impl Resident {
 
     /// Takes parameters over.
     pub fn set_params(&mut self, params: &[f32]) -> Result<()> {
-        self.buffers.params.put(&*self.queue, params)?;
-        let program = self.programs.get(&*self.backend, &self.shape, self.tiling(1)?)?;
-        let launch = Launch {
-            kernel: Kernel::PublishAll,
-            blocks: self.shape.params.div_ceil(SUM_THREADS),
-            threads: SUM_THREADS,
-            shared: 0,
-        };
-        self.queue.launch(&program, &[launch], &self.job())
+        if self.buffers.params.put(&*self.queue, params)? {
+            self.moved();
+        }
+        self.published = false;
+        Ok(())
+    }
+
+    /// Copies the parameters into the images, if they came from the host.
+    fn publish(&mut self, program: &Arc<dyn Program>) -> Result<()> {
+        if !self.published {
+            let launch = Launch {
+                kernel: Kernel::PublishAll,
+                blocks: self.shape.params.div_ceil(SUM_THREADS),
+                threads: SUM_THREADS,
+                shared: 0,
+            };
+            self.queue.launch(program, &[launch], &self.job())?;
+            self.published = true;
+        }
+        Ok(())
     }
 
     /// Forgets recordings: some memory has moved.
@@ -211,10 +227,9 @@ impl Resident {
 
     /// Does this with a plan, some time soon.
     pub fn run(&mut self, task: Task, plan: &Plan, adam: &AdamStep, clip: f64) -> Result<()> {
-        let tiling = self.send(task, plan, adam, clip)?;
+        let (tiling, program) = self.send(task, plan, adam, clip)?;
         let key = (task, tiling);
         if !self.recorded.contains_key(&key) {
-            let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
             let launches = self.launches(task, tiling);
             let recording = self.queue.record(&program, &launches, &self.job())?;
             self.recorded.insert(key, recording);
@@ -230,16 +245,23 @@ impl Resident {
         adam: &AdamStep,
         clip: f64,
     ) -> Result<Vec<(&'static str, f64)>> {
-        let tiling = self.send(task, plan, adam, clip)?;
-        let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
+        let (tiling, program) = self.send(task, plan, adam, clip)?;
         let launches = self.launches(task, tiling);
         let seconds = self.queue.time(&program, &launches, &self.job())?;
         Ok(launches.iter().map(|launch| launch.kernel.name()).zip(seconds).collect())
     }
 
-    /// Sends a plan, after making room for what is done with it.
-    fn send(&mut self, task: Task, plan: &Plan, adam: &AdamStep, clip: f64) -> Result<Tiling> {
+    /// Sends a plan, after making room for what is done with it. Returns its tile and the kernels for it.
+    fn send(
+        &mut self,
+        task: Task,
+        plan: &Plan,
+        adam: &AdamStep,
+        clip: f64,
+    ) -> Result<(Tiling, Arc<dyn Program>)> {
         let tiling = self.tiling(plan.pairs())?;
+        let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
+        self.publish(&program)?;
         self.make_room(task, plan, tiling)?;
         let packing = Packing::of(plan);
         if self.buffers.plan.reserve(&*self.queue, packing.bytes)? {
@@ -250,7 +272,7 @@ impl Resident {
             packing.write(plan, adam, clip, to);
             packing.bytes
         })?;
-        Ok(tiling)
+        Ok((tiling, program))
     }
 
     /// Multiply-adds a second, in registers.
@@ -307,7 +329,8 @@ impl Resident {
         let forward = |kernel| {
             launch(kernel, tiles.min(8 * GRADIENTS), FORWARD_THREADS, shape.forward_shared(tiling))
         };
-        let prepare = launch(Kernel::Prepare, shape.config.layers * (1 + groups), PREPARE_THREADS, 0);
+        let prepare =
+            launch(Kernel::Prepare, shape.config.layers * (1 + groups), PREPARE_THREADS, 0);
         let reduce = launch(Kernel::Reduce, *groups, 32, 0);
         match task {
             Task::Densities => vec![prepare, forward(Kernel::Forward)],

@@ -229,7 +229,8 @@ impl Shape {
     /// Bytes of shared memory on the way back.
     pub fn backward_shared(&self, tiling: Tiling) -> usize {
         let FlowConfig { theta_dim: dim, units, blocks, x_dim, .. } = self.config;
-        let features = 2 * (AHEAD + 2) * units + 2 * self.logits + 6 * dim + 4 * units + (1 + blocks) * units;
+        let features =
+            2 * (AHEAD + 2) * units + 2 * self.logits + 6 * dim + 4 * units + (1 + blocks) * units;
         let features = features + x_dim + 2;
         4 * ((AHEAD + 1) * self.ring() + features * (tiling.rows + 4) + dim * dim + dim + 1)
     }

@@ -145,7 +145,11 @@ struct BackwardTile {
     }
 
     __device__ void put(int at, float value) {
-        put_number(gradient + at, accumulate, value);
+        if (accumulate) {
+            put_number<true>(global(gradient + at), value);
+        } else {
+            put_number<false>(global(gradient + at), value);
+        }
     }
 };
 

@@ -62,6 +62,9 @@ static Barrier block_barrier, warp_barriers[32];
 static void __syncthreads() {
     block_barrier.wait(blockDim.x);
 }
+static void atomicAdd(float *to, float value) {
+    *to += value;
+}
 static float __uint_as_float(unsigned bits) {
     float value;
     memcpy(&value, &bits, 4);

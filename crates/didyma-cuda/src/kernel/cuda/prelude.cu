@@ -109,20 +109,21 @@ extern __shared__ float4 shared_memory[];
 #define shared_floats ((float *)shared_memory)
 #endif
 
-// The compiler does not see that these are addresses of the device's memory.
-__device__ void store_global(float *to, float value) {
-#ifdef EMULATED
-    *to = value;
-#else
-    asm volatile("st.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+// An address of the device's memory: what the compiler does not see of one that came out of a structure.
+__device__ float *global(float *address) {
+#ifndef EMULATED
+    __builtin_assume(__isGlobal(address));
 #endif
+    return address;
 }
-__device__ void add_global(float *to, float value) {
-#ifdef EMULATED
-    *to += value;
-#else
-    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
-#endif
+
+// In place of what is there, or added to it.
+template <bool ADD> __device__ void put_number(float *to, float value) {
+    if (ADD) {
+        atomicAdd(to, value);
+    } else {
+        *to = value;
+    }
 }
 
 // Neighbouring rows of one feature, read and written at once.

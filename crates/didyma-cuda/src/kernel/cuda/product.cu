@@ -71,28 +71,30 @@ struct Destination {
     int first;
 };
 
-__device__ __forceinline__ void put_number(float *to, bool accumulate, float value) {
-    if (accumulate) {
-        add_global(to, value);
-    } else {
-        store_global(to, value);
-    }
-}
-
-// Two neighbouring numbers of an output's gradient, as far as they belong to it.
-__device__ __forceinline__ void put_pair(const Destination &to, int at, int inputs, bool accumulate, const float *values) {
-    if (at >= to.first && at + 1 < inputs) {
-        put_number(to.weights + at, accumulate, values[0]);
-        put_number(to.weights + at + 1, accumulate, values[1]);
-        return;
-    }
-    for (int k = 0; k < 2; ++k)
-        if (at + k >= to.first && at + k <= inputs)
-            put_number(at + k < inputs ? to.weights + at + k : to.bias, accumulate, values[k]);
-}
-
 // Of the inputs, 8 each, that a warp takes at once.
 #define INPUT_TILES 4
+
+// An output's gradient, of which this thread has two numbers of each tile from the input `i` on.
+template <bool ADD>
+__device__ __forceinline__ void put_output(const Destination &to, int i, int inputs, int half, float (&sum)[INPUT_TILES][4]) {
+    int at = i + 2 * (threadIdx.x % 4);
+    float *weights = global(to.weights) + at;
+#pragma unroll
+    for (int n = 0; n < INPUT_TILES; ++n) {
+        // The same for all threads of a warp, and true for all tiles but the last.
+        if (to.first == 0 && i + 8 * n + 8 <= inputs) {
+            put_number<ADD>(weights + 8 * n, sum[n][2 * half]);
+            put_number<ADD>(weights + 8 * n + 1, sum[n][2 * half + 1]);
+            continue;
+        }
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            int input = at + 8 * n + k;
+            if (input >= to.first && input < inputs) put_number<ADD>(weights + 8 * n + k, sum[n][2 * half + k]);
+            if (input == inputs) put_number<ADD>(global(to.bias), sum[n][2 * half + k]);
+        }
+    }
+}
 
 // Σ over rows of d[output] · input(i) for i < inputs, and for i = inputs of d[output] alone, the bias: there `input` is a
 // row of ones. Added to what is there, or in its place. Only one thread ever writes to a place, so that sums have one order.
@@ -133,9 +135,11 @@ __device__ __forceinline__ void outer_product(int d, int outputs, Input input, i
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             if (o + 8 * half >= outputs) break;
-            Destination target = to(o + 8 * half);
-#pragma unroll
-            for (int n = 0; n < INPUT_TILES; ++n) put_pair(target, i + 8 * n + 2 * place, inputs, accumulate, sum[n] + 2 * half);
+            if (accumulate) {
+                put_output<true>(to(o + 8 * half), i, inputs, half, sum);
+            } else {
+                put_output<false>(to(o + 8 * half), i, inputs, half, sum);
+            }
         }
     }
 }
