@@ -69,9 +69,9 @@ impl Evaluator {
             self.resident.moved();
         }
         self.plan.clear();
-        match shared {
-            true => drop(self.plan.group(0, 0..rows as u32)),
-            false => (0..rows as u32).for_each(|row| drop(self.plan.group(row, [row]))),
+        let rows_of = |group: u32| if shared { 0..rows as u32 } else { group..group + 1 };
+        for group in 0..if shared { 1 } else { rows as u32 } {
+            self.plan.group(group, rows_of(group));
         }
         let numbers = AdamConfig::default().numbers(1, 0.0, 0.0);
         self.resident.run(task, &self.plan, &numbers, 1.0)?;

@@ -17,8 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Kernels that were compiled in this process: seconds that later engines need not spend again.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    compiled: Mutex<Vec<(FlowConfig, Tiling, Arc<dyn Program>)>>,
+    compiled: Mutex<Vec<Compiled>>,
 }
+
+/// What kernels were compiled for, and they themselves.
+type Compiled = (FlowConfig, Tiling, Arc<dyn Program>);
 
 impl Programs {
     pub fn get(

@@ -193,11 +193,13 @@ impl Backend for Gpu {
     }
 
     fn compile(&self, source: &str, shared: usize) -> Result<Arc<dyn Program>> {
-        let ptx = compile(source, self.architecture()).map_err(|said| {
-            fault(
-                &self.name,
-                format!("the kernels do not compile here; choose --device cpu. {said}"),
-            )
+        let architecture = self.architecture();
+        let ptx = cached(source, architecture, || {
+            compile(source, architecture).map_err(|said| {
+                let problem =
+                    format!("the kernels do not compile here; choose --device cpu. {said}");
+                fault(&self.name, problem)
+            })
         })?;
         let failed = |error| self.error(error);
         let module = self.context.load_module(ptx).map_err(failed)?;
