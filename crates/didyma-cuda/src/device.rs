@@ -3,7 +3,7 @@
 use crate::engine::CudaEngine;
 use crate::evaluator::Evaluator;
 use crate::kernel::{Backend, Gpu, Missing, compiler_version, count, driver_version};
-use crate::resident::Programs;
+use crate::programs::Programs;
 use didyma::device::Device;
 use didyma::estimator::Plan;
 use didyma::train::{AdamConfig, Engine};

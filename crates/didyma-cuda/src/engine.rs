@@ -1,7 +1,8 @@
 //! The engine on a GPU: a step is a plan on its way to the device and one graph of kernels, and nobody waits for it.
 
 use crate::kernel::Backend;
-use crate::resident::{Programs, Resident, STATE, Task};
+use crate::programs::Programs;
+use crate::resident::{Resident, STATE, Task};
 use didyma::estimator::Plan;
 use didyma::flow::ScaledData;
 use didyma::train::{AdamConfig, Engine, EngineState};

@@ -1,7 +1,8 @@
 //! Densities and draws of a flow whose parameters stay on the device.
 
 use crate::kernel::Backend;
-use crate::resident::{Programs, Resident, Task};
+use crate::programs::Programs;
+use crate::resident::{Resident, Task};
 use didyma::estimator::Plan;
 use didyma::flow::check_densities;
 use didyma::train::AdamConfig;

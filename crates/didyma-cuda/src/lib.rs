@@ -11,11 +11,13 @@
 
 #![deny(missing_docs)]
 
+mod buffers;
 mod device;
 mod engine;
 mod evaluator;
 mod kernel;
 mod packing;
+mod programs;
 mod resident;
 mod shape;
 

@@ -1,10 +1,9 @@
 //! A flow that lives on the device: parameters, images, and the buffers that a plan's rows pass through.
 
-use crate::kernel::{
-    Backend, Job, Kernel, Launch, Memory, Plain, Program, Queue, Recording, bytes_of, bytes_of_mut,
-    fault, source,
-};
+use crate::buffers::Buffers;
+use crate::kernel::{Backend, Job, Kernel, Launch, Program, Queue, Recording, fault};
 use crate::packing::Packing;
+use crate::programs::Programs;
 use crate::shape::{
     BACKWARD_THREADS, FORWARD_THREADS, GRADIENTS, PEAK_LENGTH, SUM_THREADS, Shape, Tiling,
 };
@@ -12,38 +11,7 @@ use didyma::estimator::Plan;
 use didyma::kernel::AdamStep;
 use didyma::{FlowConfig, Result, SplineFlow};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Kernels that were compiled in this process: seconds that later engines need not spend again.
-#[derive(Debug, Default)]
-pub(crate) struct Programs {
-    compiled: Mutex<Vec<Compiled>>,
-}
-
-/// What kernels were compiled for, and they themselves.
-type Compiled = (FlowConfig, Tiling, Arc<dyn Program>);
-
-impl Programs {
-    pub fn get(
-        &self,
-        backend: &dyn Backend,
-        shape: &Shape,
-        tiling: Tiling,
-    ) -> Result<Arc<dyn Program>> {
-        // Held while compiling: who else needs the same kernels waits for them.
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let same =
-            |(config, t, _): &&(FlowConfig, Tiling, _)| (config, *t) == (&shape.config, tiling);
-        if let Some((.., program)) = compiled.iter().find(same) {
-            return Ok(program.clone());
-        }
-        let shared = shape.forward_shared(tiling).max(shape.backward_shared(tiling));
-        let program =
-            backend.compile(&source(shape, tiling), shared.min(backend.shared_memory()))?;
-        compiled.push((shape.config.clone(), tiling, program.clone()));
-        Ok(program)
-    }
-}
+use std::sync::Arc;
 
 /// What is done with a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,47 +24,6 @@ pub(crate) enum Task {
     Loss,
     /// A step of the optimiser.
     Step,
-}
-
-/// Device memory that grows with what it is asked to hold; what it held is lost then.
-#[derive(Debug, Default)]
-pub(crate) struct Buffer {
-    memory: Option<Memory>,
-}
-
-impl Buffer {
-    /// Room for so many bytes; whether it had to move.
-    pub fn reserve(&mut self, queue: &dyn Queue, bytes: usize) -> Result<bool> {
-        if self.memory.as_ref().is_some_and(|memory| memory.bytes >= bytes) {
-            return Ok(false);
-        }
-        // Freed first: twice the memory may not be there. Some room to grow, as random plans do.
-        let spare = if self.memory.take().is_some() { bytes / 4 } else { 0 };
-        self.memory = Some(queue.allocate((bytes + spare).next_multiple_of(256))?);
-        Ok(true)
-    }
-
-    pub fn put<T: Plain>(&mut self, queue: &dyn Queue, numbers: &[T]) -> Result<bool> {
-        let moved = self.reserve(queue, size_of_val(numbers))?;
-        queue.write(self.memory(), bytes_of(numbers))?;
-        Ok(moved)
-    }
-
-    pub fn get<T: Plain>(&self, queue: &dyn Queue, numbers: &mut [T]) -> Result<()> {
-        queue.read(self.memory(), bytes_of_mut(numbers))
-    }
-
-    pub fn memory(&self) -> &Memory {
-        self.memory.as_ref().expect("reserved before")
-    }
-
-    fn address(&self) -> u64 {
-        self.memory.as_ref().map_or(0, |memory| memory.address)
-    }
-
-    fn bytes(&self) -> usize {
-        self.memory.as_ref().map_or(0, |memory| memory.bytes)
-    }
 }
 
 /// A flow on a device, with everything that kernels are given.
@@ -115,32 +42,6 @@ pub(crate) struct Resident {
     /// Whether the images hold the parameters.
     published: bool,
     log_constant: f64,
-}
-
-/// All device memory.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers {
-    pub theta: Buffer,
-    pub x: Buffer,
-    pub log_prior: Buffer,
-    pub plan: Buffer,
-    pub params: Buffer,
-    pub first_moments: Buffer,
-    pub second_moments: Buffer,
-    images: [Buffer; 3],
-    places: Buffer,
-    contexts: Buffer,
-    row_group: Buffer,
-    tape: Buffer,
-    pub log_q: Buffer,
-    pub z: Buffer,
-    weights: Buffer,
-    d_log_q: Buffer,
-    group_losses: Buffer,
-    gradients: Buffer,
-    pub gradient: Buffer,
-    norms: Buffer,
-    pub state: Buffer,
 }
 
 /// Threads that prepare a layer for a group: one for each number, of the paper's flow.
@@ -357,60 +258,11 @@ impl Resident {
     }
 
     fn job(&self) -> Job {
-        let b = &self.buffers;
-        Job {
-            theta: b.theta.address(),
-            x: b.x.address(),
-            log_prior: b.log_prior.address(),
-            plan: b.plan.address(),
-            params: b.params.address(),
-            first_moments: b.first_moments.address(),
-            second_moments: b.second_moments.address(),
-            forward_image: b.images[0].address(),
-            backward_image: b.images[1].address(),
-            context_image: b.images[2].address(),
-            places: b.places.address(),
-            contexts: b.contexts.address(),
-            row_group: b.row_group.address(),
-            tape: b.tape.address(),
-            log_q: b.log_q.address(),
-            z: b.z.address(),
-            weights: b.weights.address(),
-            d_log_q: b.d_log_q.address(),
-            group_losses: b.group_losses.address(),
-            gradients: b.gradients.address(),
-            gradient: b.gradient.address(),
-            norms: b.norms.address(),
-            state: b.state.address(),
-            log_constant: self.log_constant,
-        }
+        Job { log_constant: self.log_constant, ..self.buffers.job() }
     }
 
     /// Bytes of device memory.
     pub fn bytes(&self) -> usize {
-        let b = &self.buffers;
-        let all = [
-            &b.theta,
-            &b.x,
-            &b.log_prior,
-            &b.plan,
-            &b.params,
-            &b.first_moments,
-            &b.second_moments,
-            &b.places,
-            &b.contexts,
-            &b.row_group,
-            &b.tape,
-            &b.log_q,
-            &b.z,
-            &b.weights,
-            &b.d_log_q,
-            &b.group_losses,
-            &b.gradients,
-            &b.gradient,
-            &b.norms,
-            &b.state,
-        ];
-        all.into_iter().chain(&b.images).map(Buffer::bytes).sum()
+        self.buffers.bytes()
     }
 }

@@ -1,9 +1,11 @@
 //! The only module that touches the driver, and the only one with unsafe code: memory, copies and launches behind
 //! [`Queue`], a safe and small interface.
 
+mod compiler;
 #[cfg(feature = "emulator")]
 mod emulator;
 mod gpu;
+mod stream;
 
 #[cfg(feature = "emulator")]
 pub(crate) use emulator::Emulator;
@@ -16,11 +18,15 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The kernels, in the order in which they are read.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 13] = [
     include_str!("cuda/prelude.cu"),
     include_str!("cuda/product.cu"),
     include_str!("cuda/spline.cu"),
+    include_str!("cuda/tile.cu"),
+    include_str!("cuda/conditioner.cu"),
     include_str!("cuda/forward.cu"),
+    include_str!("cuda/backward_tile.cu"),
+    include_str!("cuda/gradients.cu"),
     include_str!("cuda/backward.cu"),
     include_str!("cuda/prepare.cu"),
     include_str!("cuda/reduce.cu"),
@@ -231,7 +237,7 @@ mod tests {
             }
             match compiler_version() {
                 Err(Missing(why)) => return eprintln!("skipped: {why}"),
-                Ok(_) => gpu::compile(&source, "compute_90").map(drop).expect("they compile"),
+                Ok(_) => compiler::compile(&source, "compute_90").map(drop).expect("they compile"),
             }
         }
     }

@@ -4,8 +4,10 @@
 //! them, stage by stage. On the way forward a matrix is input-major, on the way back output-major, so that both products
 //! read neighbouring numbers.
 
+mod header;
+mod places;
+
 use didyma::{FlowConfig, SplineFlow};
-use std::fmt::Write;
 
 /// Blocks of a step that each keep a gradient of their own: one for each multiprocessor of an H200, and the same number
 /// everywhere, so that sums have one order.
@@ -234,148 +236,6 @@ impl Shape {
         let features = features + x_dim + 2;
         4 * ((AHEAD + 1) * self.ring() + features * (tiling.rows + 4) + dim * dim + dim + 1)
     }
-
-    /// For each parameter its places in the images: forward (or, below −1, context), and backward; −1 for none.
-    pub fn places(&self) -> Vec<[i32; 2]> {
-        let mut places = vec![[-1; 2]; self.params];
-        for (l, layer) in self.layers.iter().enumerate() {
-            self.layer_places(l, layer, &mut places);
-        }
-        places
-    }
-
-    fn layer_places(&self, l: usize, layer: &LayerPlaces, places: &mut [[i32; 2]]) {
-        let FlowConfig { units, blocks, x_dim, .. } = self.config;
-        let (forward, backward) = (l * self.forward.end, l * self.backward.end);
-        let context = |c: usize, column: usize| {
-            -2 - (l * self.context_floats() + c * self.context_width() + column) as i32
-        };
-        let initial_back = backward + self.backward_matrices[2 * blocks + 1];
-        let inputs = layer.known + x_dim;
-        for u in 0..units {
-            for i in 0..inputs {
-                places[layer.initial.weight + u * inputs + i] = match i.checked_sub(layer.known) {
-                    Some(c) => [context(c, u), -1],
-                    None => [
-                        (forward + i * self.units_padded + u) as i32,
-                        (initial_back + u * self.known_padded + i) as i32,
-                    ],
-                };
-            }
-            places[layer.initial.bias + u][0] = context(x_dim, u);
-            for (b, map) in layer.context.iter().enumerate() {
-                let column = (1 + b) * self.units_padded + u;
-                for c in 0..x_dim {
-                    places[map.weight + u * x_dim + c][0] = context(c, column);
-                }
-                places[map.bias + u][0] = context(x_dim, column);
-            }
-        }
-        let mut dense = |map: &Map, outputs: usize, padded: usize, ahead: usize, back: usize| {
-            let (ahead, back) = (forward + ahead, backward + back);
-            for o in 0..outputs {
-                for i in 0..units {
-                    places[map.weight + o * units + i] = [
-                        (ahead + i * padded + o) as i32,
-                        (back + o * self.units_padded + i) as i32,
-                    ];
-                }
-                places[map.bias + o][0] = (ahead + units * padded + o) as i32;
-            }
-        };
-        for b in 0..blocks {
-            let (ahead, back) = (&self.forward_matrices, &self.backward_matrices);
-            // Back, the last block comes first, and its second map before its first.
-            let m = 2 * (blocks - 1 - b);
-            dense(&layer.first[b], units, self.units_padded, ahead[2 * b], back[m + 2]);
-            dense(&layer.second[b], units, self.units_padded, ahead[2 * b + 1], back[m + 1]);
-        }
-        let logits = (self.config.theta_dim - layer.known) * self.spline_logits;
-        let ahead = self.forward_matrices[2 * blocks];
-        dense(&layer.last, logits, self.logits_padded, ahead, self.backward_matrices[0]);
-    }
-
-    /// The constants that precede the kernels.
-    pub fn header(&self, tiling: Tiling) -> String {
-        let spline = self.config.spline();
-        let interval = 2.0 * spline.bound;
-        let smallest = didyma::kernel::MIN_BIN;
-        let mut text = String::new();
-        for (name, value) in [
-            ("DIM", self.config.theta_dim),
-            ("CONTEXT", self.config.x_dim),
-            ("LAYERS", self.config.layers),
-            ("BLOCKS", self.config.blocks),
-            ("UNITS", self.config.units),
-            ("BINS", self.config.bins),
-            ("PARAMS", self.params),
-            ("KNOWN", self.known),
-            ("SPLINES", self.splines),
-            ("SPLINE_LOGITS", self.spline_logits),
-            ("LOGITS", self.logits),
-            ("UNITS_PADDED", self.units_padded),
-            ("LOGITS_PADDED", self.logits_padded),
-            ("KNOWN_PADDED", self.known_padded),
-            ("SLAB_UNITS", slab_rows(self.units_padded)),
-            ("SLAB_LOGITS", slab_rows(self.logits_padded)),
-            ("RING_SLOT", self.ring()),
-            ("FORWARD_STAGES", self.forward.offsets.len()),
-            ("FORWARD_FLOATS", self.forward.end),
-            ("FORWARD_FACTORS", self.forward_factors),
-            ("FORWARD_LINEAR", self.forward_linear),
-            ("BACKWARD_STAGES", self.backward.offsets.len()),
-            ("BACKWARD_FLOATS", self.backward.end),
-            ("CONTEXT_FLOATS", self.context_floats()),
-            ("GRADIENTS", GRADIENTS),
-            ("GRADIENT_STRIDE", self.gradient_stride()),
-            ("NORMS", self.norms()),
-            ("AHEAD", AHEAD),
-            ("FORWARD_HELPERS", FORWARD_HELPERS),
-            ("BACKWARD_HELPERS", BACKWARD_HELPERS),
-            ("ROWS", tiling.rows),
-            ("ROWS_PER_THREAD", tiling.rows / ROW_GROUPS),
-            ("THREADS", THREADS),
-            ("PEAK_LENGTH", PEAK_LENGTH),
-        ] {
-            let _ = writeln!(text, "#define {name} {value}");
-        }
-        for (name, value) in [
-            ("BOUND", spline.bound),
-            ("LOGIT_SCALE", spline.logit_scale),
-            ("FLOOR", interval * smallest),
-            ("SLOPE", interval * (1.0 - smallest * self.config.bins as f64)),
-            ("MIN_DERIVATIVE", didyma::kernel::MIN_DERIVATIVE),
-            ("LEAST_FIRST", didyma::kernel::LEAST_M),
-            ("LEAST_SECOND", didyma::kernel::LEAST_V),
-        ] {
-            let _ = writeln!(text, "#define {name} {:e}f", value as f32);
-        }
-        self.write_tables(&mut text);
-        text
-    }
-
-    fn write_tables(&self, text: &mut String) {
-        let mut table = |name: &str, values: &[String]| {
-            let (count, values) = (values.len(), values.join(", "));
-            let _ = writeln!(text, "__constant__ int {name}[{count}] = {{{values}}};");
-        };
-        for (name, stages) in [("FORWARD", &self.forward), ("BACKWARD", &self.backward)] {
-            let ends = stages.offsets.iter().chain([&stages.end]).map(ToString::to_string);
-            table(&format!("{name}_OFFSET"), &ends.collect::<Vec<_>>());
-        }
-        let matrices = self.backward.matrix.iter().map(ToString::to_string);
-        table("BACKWARD_MATRIX", &matrices.collect::<Vec<_>>());
-        let blocks = self.config.blocks.max(1);
-        let _ = writeln!(
-            text,
-            "struct Places {{ int initial, initial_bias, last, last_bias, linear_bias, lower, upper, \
-             diagonal, context[{blocks}], context_bias[{blocks}], first[{blocks}], first_bias[{blocks}], \
-             second[{blocks}], second_bias[{blocks}]; }};"
-        );
-        let layers: Vec<String> = self.layers.iter().map(LayerPlaces::initialiser).collect();
-        let (count, layers) = (layers.len(), layers.join(",\n"));
-        let _ = writeln!(text, "__constant__ Places PLACES[{count}] = {{{layers}}};");
-    }
 }
 
 /// Rounds of 16 multiply-adds of a thread that measures the device's rate.
@@ -408,19 +268,5 @@ impl LayerPlaces {
             last: map("last".into()),
             linear: linear.map(|name| place(format!("linear.{name}"))),
         }
-    }
-
-    fn initialiser(&self) -> String {
-        let mut numbers: Vec<usize> =
-            [self.initial, self.last].iter().flat_map(|map| [map.weight, map.bias]).collect();
-        numbers.extend(self.linear);
-        let mut text: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-        for maps in [&self.context, &self.first, &self.second] {
-            for part in [|map: &Map| map.weight, |map: &Map| map.bias] {
-                let values: Vec<String> = maps.iter().map(|map| part(map).to_string()).collect();
-                text.push(format!("{{{}}}", values.join(", ")));
-            }
-        }
-        format!("{{{}}}", text.join(", "))
     }
 }
