@@ -4,6 +4,7 @@ mod bench;
 mod cluster;
 mod crashes;
 mod damage;
+mod device;
 mod disk;
 mod estimators;
 mod init;
