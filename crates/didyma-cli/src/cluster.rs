@@ -238,7 +238,8 @@ pub fn train(args: &TrainArgs) -> anyhow::Result<(Shown, ExitCode)> {
     }
     let task = manifest.problem()?;
     let progress = run::progress(&run)?;
-    let shown = carry_on(run, &task, &manifest, progress, args.threads.count(), Until::Round)?;
+    let machine = args.device.machine(&manifest.config, args.threads.count())?;
+    let shown = carry_on(run, &task, &manifest, progress, machine, Until::Round)?;
     match shown.rounds() >= round as usize {
         true if shown.is_finished() => {}
         true => tell(&format!("round {round} is trained. next: didyma propose {dir}")),

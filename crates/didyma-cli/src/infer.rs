@@ -135,11 +135,10 @@ pub fn carry_on(
     task: &Task,
     manifest: &Manifest,
     progress: Progress,
-    machine: impl Into<Machine>,
+    machine: Machine,
     until: Until,
 ) -> anyhow::Result<Shown> {
     let dir = run.path().to_owned();
-    let machine = machine.into();
     let threads = machine.threads;
     let mut observer = (Live::new(manifest, &dir, &machine, stop_on_interrupt()), until);
     let found = run::carry_on(run, task, progress, machine, &mut observer);

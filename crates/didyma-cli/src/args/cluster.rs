@@ -3,7 +3,7 @@
 
 use super::problem::ProblemArgs;
 use super::runs::{ConfigArgs, ProgramArgs};
-use super::{ThreadsArgs, whole};
+use super::{DeviceArgs, ThreadsArgs, whole};
 use clap::Parser;
 use std::path::PathBuf;
 
@@ -58,6 +58,9 @@ pub struct TrainArgs {
 
     #[command(flatten)]
     pub threads: ThreadsArgs,
+
+    #[command(flatten)]
+    pub device: DeviceArgs,
 
     /// Print the summary as one JSON object instead of text.
     #[arg(long)]
