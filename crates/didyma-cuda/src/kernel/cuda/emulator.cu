@@ -9,7 +9,6 @@
 #include <vector>
 
 using std::isfinite;
-using std::isnan;
 struct Index {
     unsigned x;
 };
@@ -34,7 +33,6 @@ static float4 *shared_memory;
 #define __noinline__
 #define __launch_bounds__(threads, blocks)
 #define INFINITY_64 HUGE_VAL
-#define NAN_64 std::nan("")
 #define min(a, b) ((a) < (b) ? (a) : (b))
 
 static float4 make_float4(float x, float y, float z, float w) {

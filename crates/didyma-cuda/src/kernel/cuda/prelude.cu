@@ -64,7 +64,6 @@ struct Job {
 
 #ifndef EMULATED
 #define INFINITY_64 __longlong_as_double(0x7ff0000000000000ULL)
-#define NAN_64 __longlong_as_double(0x7ff8000000000000ULL)
 #endif
 
 __device__ const Group *plan_groups(const Plan *plan) {

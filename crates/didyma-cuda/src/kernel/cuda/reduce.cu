@@ -27,15 +27,11 @@ __device__ double log_mean_exp(double factor, const double *u, double *d, int fr
     auto plus = [](double a, double b) { return a + b; };
     int lane = threadIdx.x;
     bool own = shared && lane == 0;
-    bool nan = false;
     double top = -INFINITY_64;
-    for (int i = lane; i < size; i += LANES) {
-        top = larger(top, u[from + i]);
-        nan = nan || isnan(u[from + i]);
-    }
+    for (int i = lane; i < size; i += LANES) top = larger(top, u[from + i]);
     if (own) top = larger(top, u[0]);
+    // What is not a number is not the largest, but makes the sum none.
     top = across(top, scratch, larger);
-    if (across(nan || (own && isnan(u[0])) ? 1.0 : 0.0, scratch, plus) > 0.0) return NAN_64;
     if (top == -INFINITY_64) return factor * top;
     double sum = 0.0;
     for (int i = lane; i < size; i += LANES) sum += exp(u[from + i] - top);
