@@ -17,7 +17,7 @@ from didyma import _progress
 def test_plain_lines_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "progress": True})
     told = capfd.readouterr()
-    assert told.out == "" and told.err.count("\n") == 2 and "round  2/2: 120 simulations" in told.err
+    assert told.out == "" and told.err.count("\n") == 3 and "round  2/2: 120 simulations" in told.err
 
 
 def test_a_line_that_changes_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +30,7 @@ def test_a_line_that_changes_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "stderr", screen)
     didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "progress": True})
     told = screen.getvalue()
-    assert told.count("\r\x1b[2Kround") > 4 and told.count("\n") == 2 and told.endswith("\r\x1b[2K")
+    assert told.count("\r\x1b[2Kround") > 4 and told.count("\n") == 3 and told.endswith("\r\x1b[2K")
 
 
 def test_html_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_html_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(_progress.make(False), _progress.Silent)
     didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "progress": True})
     last = shown[-1]
-    assert last.startswith("<pre>round  1/2") and last.count("\n") == 1 and "epoch " not in last
+    assert last.startswith("<pre>noisy_row by tsnpe") and last.count("\n") == 2 and "epoch " not in last
 
 
 def test_a_display_that_breaks_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-//! Which device a command computes on: the one place that knows all of them.
+//! Which device a run computes on: the one place that knows all of them, for the command line and for Python.
 
 use crate::args::{DeviceArgs, DeviceChoice};
 use crate::tell;
@@ -27,39 +27,61 @@ impl Opened {
     }
 }
 
-impl DeviceArgs {
-    /// Opens the device that was chosen. Without a choice, one that cannot be used is no error; but one that is there and
-    /// cannot be used is worth a note.
-    pub fn open(&self) -> anyhow::Result<Opened> {
-        match self.device {
-            DeviceChoice::Cpu => Ok(Opened::Cpu),
-            DeviceChoice::Cuda => {
+impl DeviceChoice {
+    /// Opens it. Without a choice, a GPU that cannot be used is no error; but one that is there and cannot be used is
+    /// worth a note.
+    fn open(self, note: impl FnOnce(&str)) -> anyhow::Result<Opened> {
+        match self {
+            Self::Cpu => Ok(Opened::Cpu),
+            Self::Cuda => {
                 let cuda = Cuda::open().map_err(|why| anyhow!("--device is cuda, but {why}"))?;
                 Ok(Opened::Cuda(Arc::new(cuda)))
             }
-            DeviceChoice::Auto if !didyma_cuda::has_driver() => Ok(Opened::Cpu),
-            DeviceChoice::Auto => match Cuda::open() {
+            Self::Auto if !didyma_cuda::has_driver() => Ok(Opened::Cpu),
+            Self::Auto => match Cuda::open() {
                 Ok(cuda) => Ok(Opened::Cuda(Arc::new(cuda))),
                 Err(why) => {
-                    tell(&format!("note: on the CPU, as {why}"));
+                    note(&format!("on the CPU, as {why}"));
                     Ok(Opened::Cpu)
                 }
             },
         }
     }
 
-    /// What a run with these settings computes with.
-    pub fn machine(&self, config: &Config, threads: usize) -> anyhow::Result<Machine> {
+    /// What a run with these settings computes with. `note` is told of a GPU that is there and cannot be used. The
+    /// sentences are the command line's, as the library's are.
+    pub fn machine(
+        self,
+        config: &Config,
+        threads: usize,
+        note: impl FnOnce(&str),
+    ) -> anyhow::Result<Machine> {
         let score = config.density == DensityKind::Score;
-        match self.device {
-            DeviceChoice::Cuda if score => Err(anyhow!(
+        match self {
+            Self::Cuda if score => Err(anyhow!(
                 "--device is cuda, but snse learns a score, which is trained on the CPU only: choose --device cpu, or another \
                  --method"
             )),
             _ if score => Ok(threads.into()),
-            _ => Ok(self.open()?.machine(threads)),
+            _ => Ok(self.open(note)?.machine(threads)),
         }
     }
+}
+
+impl DeviceArgs {
+    /// Opens the device that was chosen.
+    pub fn open(&self) -> anyhow::Result<Opened> {
+        self.device.open(tell_note)
+    }
+
+    /// What a run with these settings computes with.
+    pub fn machine(&self, config: &Config, threads: usize) -> anyhow::Result<Machine> {
+        self.device.machine(config, threads, tell_note)
+    }
+}
+
+fn tell_note(text: &str) {
+    tell(&format!("note: {text}"));
 }
 
 /// What flows can be trained on here; its field names are the JSON keys.
@@ -68,7 +90,7 @@ pub struct Devices {
     cpu: CpuDevice,
     cuda: Vec<CudaDevice>,
     /// Why there is none.
-    cuda_unavailable: Option<String>,
+    pub cuda_unavailable: Option<String>,
 }
 
 #[derive(Debug, Serialize)]

@@ -35,6 +35,9 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::sync::OnceLock;
 
+pub use args::DeviceChoice;
+pub use device::{Devices, devices};
+
 /// 0 to 255, as shells count.
 type ExitCode = u8;
 const DONE: ExitCode = 0;
@@ -122,7 +125,7 @@ fn answer(command: Command) -> anyhow::Result<()> {
         Command::Plot(args) => report::plot(&args),
         Command::Settings(args) => show(&settings::settings(&args)?, args.json),
         Command::Tasks(args) => show(&problems::tasks(), args.json),
-        Command::Devices(args) => show(&device::devices(), args.json),
+        Command::Devices(args) => show(&devices(), args.json),
         Command::Simulate(args) => match problems::simulate(&args)? {
             Some(report) => show(&report, args.json),
             None => Ok(()),

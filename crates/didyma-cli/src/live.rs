@@ -3,7 +3,7 @@
 use crate::{STOPPED, tell};
 use didyma::device::Machine;
 use didyma::observe::{Event, Observer};
-use didyma::report::{Line, Narrator};
+use didyma::report::{Line, Narrator, opening};
 use didyma::run::Manifest;
 use didyma::simulator::program::end_all;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -72,17 +72,9 @@ pub const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 impl Live {
     pub fn new(manifest: &Manifest, dir: &Path, machine: &Machine, stop: Stop) -> Self {
-        let config = &manifest.config;
-        let (rounds, simulations) = (config.rounds, config.simulations);
-        tell(&format!(
-            "{} by {}: {rounds} rounds of {simulations} simulations, seed {}, in {}, on {}",
-            manifest.task,
-            config.method_name(),
-            config.seed,
-            dir.display(),
-            machine.device.describe()
-        ));
-        Self { bar: spinner(), stop, narrator: Narrator::new(rounds), told: Instant::now() }
+        tell(&opening(manifest, Some(dir), &*machine.device));
+        let narrator = Narrator::new(manifest.config.rounds);
+        Self { bar: spinner(), stop, narrator, told: Instant::now() }
     }
 
     pub fn finish(&self) {

@@ -56,6 +56,12 @@ impl<T: Send + 'static> Link<T> {
         self.stop.load(Ordering::SeqCst)
     }
 
+    /// Tells the caller something to stay.
+    pub fn say(&self, text: String) {
+        // A caller that has gone away hears nothing.
+        let _ = self.messages.send(Message::Line(Line::Lasting(text)));
+    }
+
     /// An observer that tells the caller.
     pub fn observer(&self, rounds: u32) -> impl Observer + use<T> {
         Telling { link: self.clone(), narrator: Narrator::new(rounds) }

@@ -94,7 +94,7 @@ pub fn python(error: Error) -> PyErr {
 
 /// The library speaks of the command line; here the same is an argument or a function.
 pub fn in_python(text: &str) -> String {
-    const WORDS: [(&str, &str); 11] = [
+    const WORDS: [(&str, &str); 14] = [
         (
             "(--profile default, or --set coordinates.space=unbounded)",
             "(profile=\"default\", or settings={\"coordinates.space\": \"unbounded\"})",
@@ -114,6 +114,9 @@ pub fn in_python(text: &str) -> String {
             "or `didyma report --predictive` for a problem of your own",
             "or a report with its simulator: result.report(path, simulator=...)",
         ),
+        ("--device is cuda", "device is \"cuda\""),
+        ("--device cpu", "device=\"cpu\""),
+        ("or another --method", "or another method"),
         ("`didyma resume ", "`didyma.resume` or on the command line `didyma resume "),
     ];
     WORDS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))

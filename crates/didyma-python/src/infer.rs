@@ -2,12 +2,15 @@
 
 use crate::caller::Caller;
 use crate::choices::Choices;
+use crate::device::Computing;
 use crate::errors::{Kind, python};
 use crate::folder::Folder;
 use crate::question::{Question, Stated};
 use crate::result::Result as Found;
-use crate::running::{Running, threads as threads_of};
+use crate::running::Running;
+use didyma::device::Machine;
 use didyma::problem::Source;
+use didyma::report::{opening, write_page};
 use didyma::rounds::Progress;
 use didyma::run::{Manifest, RunDir, carry_on, progress as run_progress};
 use didyma::tasks::Task as Known;
@@ -33,12 +36,14 @@ use std::path::{Path, PathBuf};
 /// batch_size: rows of a call of a simulator of many rows (100). They share one `rng`, so that another size gives other noise.
 /// truth, name, summaries: true parameters, name of the problem, names of the numbers of x, for plots and reports.
 /// threads: of training (all cores). The result does not depend on it.
+/// device: where flows are trained and evaluated: "auto" takes an NVIDIA GPU that `didyma.devices()` finds usable, else the
+///     CPU; "cpu" or "cuda" take that. The same bytes on the same kind of device, the same within noise on another.
 /// progress: whether to show it.
 #[pyfunction]
 #[pyo3(signature = (
     simulator, prior=None, x_o=None, *, rounds=None, simulations=None, method=None, profile=None, seed=None, settings=None,
     out=None, resume=false, executor=None, vectorized=None, batch_size=None, truth=None, name=None, summaries=None, threads=None,
-    progress=true
+    device="auto", progress=true
 ))]
 #[allow(clippy::too_many_arguments)]
 pub fn infer(
@@ -61,24 +66,26 @@ pub fn infer(
     name: Option<String>,
     summaries: Option<&Bound<'_, PyAny>>,
     threads: Option<&Bound<'_, PyAny>>,
+    device: &str,
     progress: bool,
 ) -> PyResult<Found> {
     let choices = Choices { method, profile, rounds, simulations, seed, settings };
     let stated = Stated { simulator, prior, x_o, truth, name, summaries };
     let Question { manifest, function } = stated.question(&choices)?;
-    let threads = threads_of(threads)?;
+    let computing = Computing::new(threads, device)?;
     let running = Running { executor, vectorized, batch_size, progress, began: None };
     if let Some(path) = &out {
         match RunDir::read(path) {
             Ok(run) if resume => {
                 same_run(&Manifest::of(&run).map_err(python)?, &manifest, path)?;
                 drop(run);
-                return go_on(py, path.clone(), function.as_ref(), running, false, threads);
+                return go_on(py, path.clone(), function.as_ref(), running, false, computing);
             }
             _ => RunDir::can_begin(path).map_err(python)?,
         }
     }
     let mut manifest = manifest;
+    let machine = computing.machine(py, &manifest.config)?;
     let task = manifest.problem().map_err(python)?;
     let x_dim = task.observation.len();
     let mut caller = running.caller(py, function.as_ref(), &task.prior, x_dim)?;
@@ -87,7 +94,7 @@ pub fn infer(
     }
     let folder = Folder::new(out)?;
     let run = RunDir::create(folder.path(), &manifest.to_json().to_string()).map_err(python)?;
-    carried(py, &mut caller, run, task, Progress::default(), folder, threads)
+    carried(py, &mut caller, run, task, Progress::default(), folder, machine)
 }
 
 /// Refuses a directory that holds another run than the one that is asked for.
@@ -120,10 +127,11 @@ fn same_run(found: &Manifest, asked: &Manifest, path: &Path) -> PyResult<()> {
 /// directory: the `out` of the run.
 /// simulator: the function, if it is a run of one.
 /// retry_failed: whether failed simulations of the round under way are made again.
+/// device: as of `infer`. A run that goes on elsewhere than it began is the same within noise, not to the byte.
 #[pyfunction]
 #[pyo3(signature = (
     directory, simulator=None, *, executor=None, vectorized=None, batch_size=None, retry_failed=false, threads=None,
-    progress=true
+    device="auto", progress=true
 ))]
 #[allow(clippy::too_many_arguments)]
 pub fn resume(
@@ -135,10 +143,12 @@ pub fn resume(
     batch_size: Option<&Bound<'_, PyAny>>,
     retry_failed: bool,
     threads: Option<&Bound<'_, PyAny>>,
+    device: &str,
     progress: bool,
 ) -> PyResult<Found> {
     let running = Running { executor, vectorized, batch_size, progress, began: None };
-    go_on(py, directory, simulator, running, retry_failed, threads_of(threads)?)
+    let computing = Computing::new(threads, device)?;
+    go_on(py, directory, simulator, running, retry_failed, computing)
 }
 
 /// Goes on with the run in a directory.
@@ -148,7 +158,7 @@ fn go_on(
     simulator: Option<&Bound<'_, PyAny>>,
     running: Running<'_, '_>,
     retry_failed: bool,
-    threads: usize,
+    computing: Computing,
 ) -> PyResult<Found> {
     let run = RunDir::read(&directory).map_err(python)?;
     let manifest = Manifest::of(&run).map_err(python)?;
@@ -162,6 +172,7 @@ fn go_on(
             None => "simulator was given, but the run knows its own: leave it out",
         }));
     }
+    let machine = computing.machine(py, &manifest.config)?;
     let task = manifest.problem().map_err(python)?;
     // A finished run needs nothing of them.
     let simulator = simulator.filter(|_| unfinished);
@@ -173,7 +184,7 @@ fn go_on(
         run.forget_failures(finished + 1).map_err(python)?;
     }
     let so_far = run_progress(&run).map_err(python)?;
-    carried(py, &mut caller, run, task, so_far, Folder::kept(directory), threads)
+    carried(py, &mut caller, run, task, so_far, Folder::kept(directory), machine)
 }
 
 /// How the function of a run is called, if it is a run of one.
@@ -192,12 +203,12 @@ fn carried(
     task: Known,
     progress: Progress,
     folder: Folder,
-    threads: usize,
+    machine: Machine,
 ) -> PyResult<Found> {
-    let rounds = Manifest::of(&run).map_err(python)?.config.rounds;
+    let manifest = Manifest::of(&run).map_err(python)?;
     let dims = (task.prior.dim(), task.observation.len());
     let (asks, kept) = (caller.function.is_some(), folder.is_kept());
-    let path = folder.path().to_owned();
+    let (path, threads) = (folder.path().to_owned(), machine.threads);
     let words = if asks { ", simulator" } else { "" };
     #[cfg(unix)]
     let _held = Held::new(py, &run)?;
@@ -207,10 +218,12 @@ fn carried(
             true => Known { simulator: Box::new(link.simulator(dims)), ..task },
             false => task,
         };
-        let carried = carry_on(run, &task, progress, threads, &mut link.observer(rounds))?;
+        link.say(opening(&manifest, kept.then_some(&*path), &*machine.device));
+        let mut observer = link.observer(manifest.config.rounds);
+        let carried = carry_on(run, &task, progress, machine, &mut observer)?;
         if carried.finished && kept {
             // A run is not lost because a page about it cannot be written.
-            let _ = didyma::report::write_page(&path, threads);
+            let _ = write_page(&path, threads);
         }
         Ok(carried)
     });

@@ -5,6 +5,7 @@ mod arrays;
 mod batches;
 mod caller;
 mod choices;
+mod device;
 mod errors;
 mod executor;
 mod figures;
@@ -43,6 +44,7 @@ fn _didyma(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(figures::plot, module)?)?;
     module.add_function(wrap_pyfunction!(choices::settings, module)?)?;
     module.add_function(wrap_pyfunction!(choices::methods, module)?)?;
+    module.add_function(wrap_pyfunction!(device::devices, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::task, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::task_names, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::load_problem, module)?)?;

@@ -2,6 +2,7 @@
 
 use crate::arrays::{count, matrix, observation, parameters, rows, type_name};
 use crate::choices::Choices;
+use crate::device::Computing;
 use crate::errors::{Kind, python};
 use crate::folder::Folder;
 use crate::posterior::Posterior;
@@ -10,6 +11,7 @@ use crate::question::{plain_problem, task_of, truth};
 use crate::result::Result as Found;
 use crate::running::{Running, threads};
 use crate::wait::wait;
+use didyma::device::{Device, Machine};
 use didyma::problem::Source;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulator};
@@ -34,9 +36,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// Theta must be what `propose` gave, in its order: draws of anything else would need another loss, and are refused. In
 /// the first round draws of the prior will do, and later ones too if `proposal=prior` says so.
+///
+/// `device` is as of `infer`: where flows are trained, and where they propose.
 #[pyclass(name = "NPE", frozen, module = "didyma")]
 pub struct Npe {
     state: Mutex<State>,
+    device: Arc<dyn Device>,
     truth: Option<Vec<f64>>,
     name: String,
 }
@@ -56,10 +61,12 @@ const OTHERS: u64 = 1 << 40;
 impl Npe {
     #[new]
     #[pyo3(signature = (
-        prior, x_o, *, method=None, profile=None, seed=None, settings=None, truth=None, name="model"
+        prior, x_o, *, method=None, profile=None, seed=None, settings=None, truth=None, name="model",
+        device="auto"
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
+        py: Python<'_>,
         prior: &Bound<'_, PyAny>,
         x_o: &Bound<'_, PyAny>,
         method: Option<&str>,
@@ -68,20 +75,29 @@ impl Npe {
         settings: Option<&Bound<'_, PyMapping>>,
         truth: Option<&Bound<'_, PyAny>>,
         name: &str,
+        device: &str,
     ) -> PyResult<Self> {
+        let computing = Computing::new(None, device)?;
         let choices = Choices { method, profile, seed, settings, ..Choices::default() };
         let config = choices.config(None)?;
         let (prior, x_o) = (prior::of(prior)?, observation("x_o", x_o, None)?);
         let truth = self::truth(truth, &prior)?;
         let steps = Steps::new(prior, x_o, config).map_err(python)?;
+        let device = computing.machine(py, steps.config())?.device;
         let state = Mutex::new(State { steps, others: 0, under_way: None });
-        Ok(Self { state, truth, name: name.to_owned() })
+        Ok(Self { state, device, truth, name: name.to_owned() })
     }
 
     /// Rounds that are trained.
     #[getter]
     fn rounds(&self) -> usize {
         self.state().steps.rounds()
+    }
+
+    /// Where flows are trained and where they propose, in words.
+    #[getter]
+    fn device(&self) -> String {
+        self.device.describe()
     }
 
     /// Parameters to simulate in this round (1000), as a float32 array of shape (n, D): of the prior in the first round, then
@@ -94,9 +110,9 @@ impl Npe {
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (at_work, mut steps) = self.begin("propose")?;
         let n = n.map_or(Ok(steps.config().simulations), |n| count("n", n))?;
-        let dim = steps.prior().dim();
+        let (dim, machine) = (steps.prior().dim(), self.machine(parallel::cores()));
         let (steps, theta) = wait(py, move || {
-            let theta = steps.propose(n, parallel::cores())?.to_vec();
+            let theta = steps.propose(n, machine)?.to_vec();
             Ok((steps, theta))
         })?;
         at_work.keep(steps);
@@ -185,7 +201,7 @@ impl Npe {
         threads: Option<&Bound<'_, PyAny>>,
         progress: bool,
     ) -> PyResult<Posterior> {
-        let threads = self::threads(threads)?;
+        let machine = self.machine(self::threads(threads)?);
         let (at_work, mut steps) = self.begin("train")?;
         let running =
             Running { executor: None, vectorized: None, batch_size: None, progress, began: None };
@@ -194,7 +210,7 @@ impl Npe {
         let keep = Arc::clone(&kept);
         let words = "stopped; what was trained is kept, and train() goes on";
         let trained = caller.answer(py, words, move |link| {
-            let found = steps.train(threads, &mut link.observer(round));
+            let found = steps.train(machine, &mut link.observer(round));
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(steps);
             found
         });
@@ -224,8 +240,9 @@ impl Npe {
     /// All of it as the result of a run, with summary, plots and report.
     fn result(&self, py: Python<'_>) -> PyResult<Found> {
         let folder = Folder::new(None)?;
+        let law = self.state().steps.posterior().cloned();
         self.save(py, folder.path().to_owned())?;
-        Found::new(py, folder, None, parallel::cores())
+        Found::new(py, folder, law, parallel::cores())
     }
 
     /// Keeps all of it as a run in a new directory.
@@ -251,6 +268,10 @@ impl Npe {
 impl Npe {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn machine(&self, threads: usize) -> Machine {
+        Machine { threads, device: Arc::clone(&self.device) }
     }
 
     /// Numbers of the rows' random streams, from the first on.

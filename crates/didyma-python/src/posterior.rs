@@ -56,6 +56,12 @@ impl Posterior {
         self.law.save(&path, &Value::Null).map_err(python)
     }
 
+    /// Where it is computed, in words: that of a run where the run was trained, one that was read or unpickled on the CPU.
+    #[getter]
+    fn device(&self) -> String {
+        self.law.device().describe()
+    }
+
     /// The prior.
     #[getter]
     fn prior(&self) -> Prior {

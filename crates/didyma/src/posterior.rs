@@ -115,6 +115,11 @@ impl Posterior {
         Self { device, ..self }
     }
 
+    /// Where it is computed.
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
     /// Number of parameters.
     pub fn dim(&self) -> usize {
         self.prior.dim()

@@ -35,7 +35,7 @@ pub use curves::{Curve, CurvePoint, Panel, curves};
 pub use data::{Columns, Epoch, RunData, columns, epochs};
 pub use figure::{Figure, Kind};
 pub use levels::level_plot;
-pub use narrator::{Line, Narrator, round_line};
+pub use narrator::{Line, Narrator, opening, round_line};
 pub use overview::Overview;
 pub use page::{page, write_page};
 pub use png::png;

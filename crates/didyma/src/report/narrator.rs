@@ -1,8 +1,11 @@
 //! A run in words while it goes on.
 
+use crate::device::Device;
 use crate::estimator::Named;
 use crate::observe::Event;
 use crate::rounds::RoundReport;
+use crate::run::Manifest;
+use std::path::Path;
 use std::time::Instant;
 
 /// Something to show.
@@ -12,6 +15,21 @@ pub enum Line {
     Passing(String),
     /// To stay.
     Lasting(String),
+}
+
+/// A run's first line: what it is of, its directory if it is to be kept, and where flows are computed.
+pub fn opening(manifest: &Manifest, dir: Option<&Path>, device: &dyn Device) -> String {
+    let config = &manifest.config;
+    let dir = dir.map(|dir| format!(" in {},", dir.display())).unwrap_or_default();
+    format!(
+        "{} by {}: {} rounds of {} simulations, seed {},{dir} on {}",
+        manifest.task,
+        config.method_name(),
+        config.rounds,
+        config.simulations,
+        config.seed,
+        device.describe()
+    )
 }
 
 /// Puts events into words.
