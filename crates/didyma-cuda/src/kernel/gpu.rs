@@ -35,7 +35,9 @@ pub(crate) fn driver_version() -> std::result::Result<i32, Missing> {
     // SAFETY: the library is there, and the pointer is that of a number.
     match unsafe { sys::cuDriverGetVersion(&mut version) } {
         CUresult::CUDA_SUCCESS => Ok(version),
-        other => Err(Missing(format!("the NVIDIA driver does not answer ({other:?})"))),
+        other => Err(Missing(format!(
+            "the NVIDIA driver does not answer ({other:?}): does `nvidia-smi` work? Or choose --device cpu"
+        ))),
     }
 }
 
@@ -54,7 +56,9 @@ pub(crate) fn compiler_version() -> std::result::Result<(i32, i32), Missing> {
     let found = unsafe { cudarc::nvrtc::sys::nvrtcVersion(&mut major, &mut minor) };
     match found {
         cudarc::nvrtc::sys::nvrtcResult::NVRTC_SUCCESS => Ok((major, minor)),
-        other => Err(Missing(format!("NVIDIA's run-time compiler does not answer ({other:?})"))),
+        other => Err(Missing(format!(
+            "NVIDIA's run-time compiler does not answer ({other:?}): install it again, or choose --device cpu"
+        ))),
     }
 }
 
