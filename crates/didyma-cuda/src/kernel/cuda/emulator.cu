@@ -2,11 +2,11 @@
 
 #define EMULATED
 #include <cmath>
+#include <csetjmp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ucontext.h>
-#include <vector>
 
 using std::isfinite;
 struct Index {
@@ -22,8 +22,21 @@ struct int2 {
     int x, y;
 };
 static Index threadIdx, blockIdx, blockDim, gridDim;
-static ucontext_t scheduler, *running;
 static float4 *shared_memory;
+
+// A thread of a block. It lives on its own stack for ever and begins anew with every block, since making one takes a
+// system call and a turn does not.
+struct Fibre {
+    jmp_buf place;
+    bool begun, done;
+};
+static Fibre fibres[1024];
+static jmp_buf scheduler;
+static void take_turn() {
+    unsigned thread = threadIdx.x;
+    if (!_setjmp(fibres[thread].place)) _longjmp(scheduler, 1);
+    threadIdx.x = thread;
+}
 
 #define __device__
 #define __global__
@@ -48,12 +61,7 @@ struct Barrier {
             arrived = 0;
             ++opened;
         }
-        while (before == opened) yield();
-    }
-    static void yield() {
-        unsigned thread = threadIdx.x;
-        swapcontext(running, &scheduler);
-        threadIdx.x = thread;
+        while (before == opened) take_turn();
     }
 };
 static Barrier block_barrier, warp_barriers[32];
@@ -94,45 +102,52 @@ static void multiply(float *sum, unsigned a0, unsigned a1, unsigned a2, unsigned
     warp_barriers[warp].wait(32);
 }
 
+static void (*work)();
+static void live() {
+    for (;;) {
+        work();
+        fibres[threadIdx.x].done = true;
+        take_turn();
+    }
+}
+// Lets a thread work up to its next barrier.
+static void give_turn(unsigned thread) {
+    const size_t stack = 1 << 16;
+    static char *stacks = (char *)malloc(1024 * stack);
+    threadIdx.x = thread;
+    if (_setjmp(scheduler)) return;
+    if (fibres[thread].begun) _longjmp(fibres[thread].place, 1);
+    fibres[thread].begun = true;
+    ucontext_t start;
+    getcontext(&start);
+    start.uc_stack.ss_sp = stacks + thread * stack;
+    start.uc_stack.ss_size = stack;
+    makecontext(&start, live, 0);
+    setcontext(&start);
+}
+
 // One block after the other; of each, every thread up to its next barrier, in turns.
 template <typename Kernel, typename Job> static void launch(Kernel kernel, unsigned grid, unsigned threads, size_t shared, const Job &job) {
-    const size_t stack = 1 << 16;
-    static std::vector<char> stacks;
-    stacks.resize(threads * stack);
-    std::vector<ucontext_t> fibres(threads);
-    std::vector<char> done(threads);
-    // Poisoned: what a kernel reads before it is written must show.
-    shared_memory = (float4 *)aligned_alloc(64, (shared + 127) / 64 * 64);
-    gridDim.x = grid;
-    blockDim.x = threads;
     static Job current;
     static Kernel function;
-    static std::vector<char> *finished;
     current = job;
     function = kernel;
-    finished = &done;
+    work = [] { function(current); };
+    size_t bytes = (shared + 127) / 64 * 64;
+    shared_memory = (float4 *)aligned_alloc(64, bytes);
+    gridDim.x = grid;
+    blockDim.x = threads;
     for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x) {
         block_barrier = {};
         memset(warp_barriers, 0, sizeof warp_barriers);
-        memset(shared_memory, 0xff, (shared + 127) / 64 * 64);
-        for (unsigned t = 0; t < threads; ++t) {
-            done[t] = 0;
-            getcontext(&fibres[t]);
-            fibres[t].uc_stack.ss_sp = stacks.data() + t * stack;
-            fibres[t].uc_stack.ss_size = stack;
-            fibres[t].uc_link = &scheduler;
-            makecontext(&fibres[t], (void (*)()) + [] {
-                function(current);
-                (*finished)[threadIdx.x] = 1;
-            }, 0);
-        }
+        // Poisoned: what a kernel reads before it is written must show.
+        memset(shared_memory, 0xff, bytes);
+        for (unsigned t = 0; t < threads; ++t) fibres[t].done = false;
         for (unsigned left = threads; left > 0;) {
             for (unsigned t = 0; t < threads; ++t) {
-                if (done[t]) continue;
-                threadIdx.x = t;
-                running = &fibres[t];
-                swapcontext(&scheduler, running);
-                left -= done[t];
+                if (fibres[t].done) continue;
+                give_turn(t);
+                left -= fibres[t].done;
             }
         }
     }
