@@ -1,12 +1,13 @@
 //! The engine on a GPU: a step is a plan on its way to the device and one graph of kernels, and nobody waits for it.
 
-use crate::kernel::Backend;
+use crate::kernel::{Backend, bytes_of};
 use crate::programs::Programs;
 use crate::resident::{Resident, STATE, Task};
 use didyma::estimator::Plan;
 use didyma::flow::ScaledData;
 use didyma::train::{AdamConfig, Engine, EngineState};
 use didyma::{Dataset, Error, Result, SplineFlow};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Trains a flow on a GPU; the result is the same bytes on every run on the same kind of GPU.
@@ -17,8 +18,10 @@ pub(crate) struct CudaEngine {
     adam: AdamConfig,
     /// Rows of the dataset.
     rows: usize,
-    /// Steps that were asked for.
-    steps: u64,
+    /// Steps that were asked for, less those that came to nothing because one before them diverged.
+    steps: Cell<u64>,
+    /// Steps before those that the device's notes are about.
+    noted_before: Cell<u64>,
 }
 
 /// What the device says of the steps since it was last asked.
@@ -41,26 +44,31 @@ impl CudaEngine {
         adam.check()?;
         flow.check_params(&params)?;
         let resident = Resident::new(backend, programs, &flow)?;
-        let mut engine = Self { flow, resident, adam, rows: 0, steps: 0 };
+        let mut engine =
+            Self { flow, resident, adam, rows: 0, steps: Cell::new(0), noted_before: Cell::new(0) };
         engine.load(data)?;
         engine.restore(&EngineState::fresh(params))?;
         Ok(engine)
     }
 
-    /// Reads the device's notes; forgets them, if asked to or if they hold a failure.
+    /// Reads the device's notes; forgets a failure, or else, if asked to, all of them.
     fn told(&self, forget: bool) -> Result<Told> {
         let Resident { buffers, queue, .. } = &self.resident;
         let mut state = [0u64; STATE];
         buffers.state.get(&**queue, &mut state)?;
-        let [loss_sum, losses, reason, value, after, loss] = state;
-        let [loss_sum, value, loss] = [loss_sum, value, loss].map(f64::from_bits);
+        let [sum_bits, losses, reason, value, _, loss] = state;
+        let [loss_sum, value, loss] = [sum_bits, value, loss].map(f64::from_bits);
         let diverged = (reason != 0).then(|| {
             let what = if reason == 1 { "loss" } else { "gradient norm" };
-            // Steps since the last forgetting were counted on the device, those before here.
-            Error::Diverged { what, value, step: after + 1 }
+            // Only steps that succeed have a loss.
+            self.steps.set(self.noted_before.get() + losses);
+            Error::Diverged { what, value, step: self.steps.get() + 1 }
         });
-        if forget || diverged.is_some() {
+        if diverged.is_some() {
+            queue.write(buffers.state.memory(), bytes_of(&[sum_bits, losses, 0, 0, 0, 0]))?;
+        } else if forget {
             queue.write(buffers.state.memory(), &[0; 8 * STATE])?;
+            self.noted_before.set(self.steps.get());
         }
         Ok(Told { loss_sum, losses, diverged, loss })
     }
@@ -68,7 +76,7 @@ impl CudaEngine {
     /// One step, kernel by kernel: the seconds of each.
     pub fn time_step(&mut self, plan: &Plan) -> Result<Vec<(&'static str, f64)>> {
         plan.check(self.rows)?;
-        let numbers = self.adam.numbers(self.steps + 1, 0.0, 0.0);
+        let numbers = self.adam.numbers(self.steps.get() + 1, 0.0, 0.0);
         self.resident.time(Task::Step, plan, &numbers, self.adam.clip)
     }
 
@@ -106,9 +114,9 @@ impl Engine for CudaEngine {
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
         AdamConfig::check_rate(learning_rate)?;
         plan.check(self.rows)?;
-        let numbers = self.adam.numbers(self.steps + 1, learning_rate, 0.0);
+        let numbers = self.adam.numbers(self.steps.get() + 1, learning_rate, 0.0);
         self.resident.run(Task::Step, plan, &numbers, self.adam.clip)?;
-        self.steps += 1;
+        self.steps.set(self.steps.get() + 1);
         Ok(())
     }
 
@@ -128,7 +136,9 @@ impl Engine for CudaEngine {
         match told.diverged {
             Some(error) => Err(error),
             None if told.loss.is_finite() => Ok(told.loss),
-            None => Err(Error::Diverged { what: "loss", value: told.loss, step: self.steps + 1 }),
+            None => {
+                Err(Error::Diverged { what: "loss", value: told.loss, step: self.steps.get() + 1 })
+            }
         }
     }
 
@@ -149,7 +159,7 @@ impl Engine for CudaEngine {
             numbers.resize(self.flow.params_len(), 0.0);
             from.get(&**queue, numbers)?;
         }
-        to.steps = self.steps;
+        to.steps = self.steps.get();
         Ok(())
     }
 
@@ -167,7 +177,8 @@ impl Engine for CudaEngine {
             self.resident.moved();
         }
         self.resident.set_params(&state.params)?;
-        self.steps = state.steps;
+        self.steps.set(state.steps);
+        self.noted_before.set(state.steps);
         Ok(())
     }
 }

@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "vectors/flow.rs"]
+mod vectors;
+
 use didyma::kernel::{Kernels, PANEL, Real, SplineJob, SplineShape};
 use didyma::{FlowConfig, SplineFlow, Tape};
 
@@ -65,26 +68,14 @@ fn the_spline_alone() {
 }
 
 fn whole_flow<F: Real>(kernels: &'static Kernels<F>, tolerance: f64) {
-    let tenths = |n: i32| (1..=n).map(|j| f64::from(j) / 10.0).collect::<Vec<_>>();
-    let falling = |n: i32| (0..n).map(|j| 0.5 - 0.25 * f64::from(j)).collect::<Vec<_>>();
-    let cases = [
-        (vec![0.3, -0.6], tenths(2), -6.20376013),
-        (vec![-0.5, -0.3], falling(2), -7.18567667),
-        (vec![0.3, -0.6, 0.9], tenths(5), -13.56231159),
-        (vec![-0.5, -0.3, -0.1], falling(5), -14.18928103),
-        (vec![0.3, -0.6, 0.9, -1.2], tenths(9), -14.20115387),
-        (vec![-0.5, -0.3, -0.1, 0.1], falling(9), -19.04529113),
-    ];
-    for (theta, x, expected) in cases {
-        let config = FlowConfig { bound: 3.0, ..FlowConfig::new(theta.len(), x.len()) };
-        let flow = SplineFlow::new(config).unwrap();
-        let params: Vec<F> =
-            (0..flow.params_len()).map(|n| F::of(0.2 * (0.7 * n as f64 + 0.3).sin())).collect();
+    for case in vectors::cases() {
+        let (flow, vectors::Case { theta, x, log_q }) = (case.flow(), case);
+        let params: Vec<F> = (0..flow.params_len()).map(|n| F::of(vectors::param(n))).collect();
         let mut tape = Tape::with_kernels(&flow, 1, kernels);
         tape.context(x.iter().map(|&v| F::of(v)));
         tape.pair(theta.iter().map(|&v| F::of(v)));
         flow.forward(&params, &mut tape);
-        close(tape.log_q()[0].f64(), expected, tolerance);
+        close(tape.log_q()[0].f64(), log_q, tolerance);
         let z = match (theta.len(), theta[0] > 0.0) {
             (2, true) => [0.16758182, -0.19257346],
             (2, false) => [-0.01474679, -0.19394002],

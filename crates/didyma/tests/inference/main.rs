@@ -5,19 +5,19 @@
 mod device;
 mod failures;
 mod fit;
+#[path = "../keeper/mod.rs"]
+mod keeper;
 mod missing;
 mod posterior;
 mod recorder;
 
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::coordinates::Coordinates;
 use didyma::estimator::Method;
-use didyma::observe::{Event, Observer};
 use didyma::posterior::{Posterior, SampleStreams};
 use didyma::rng::{Purpose, Streams};
-use didyma::rounds::{Inference, Model, Progress, Training, infer};
+use didyma::rounds::{Inference, Model, Progress, infer};
 use didyma::tasks::Task;
-use std::ops::ControlFlow;
+use keeper::Keeper;
 
 /// Settings of a run that takes a fraction of a second.
 fn tiny(profile: Profile) -> Config {
@@ -95,35 +95,6 @@ fn a_gaussian_posterior_is_found_by_every_algorithm() {
         let (means, widths) = gaussian_errors(&config);
         eprintln!("{algorithm:?}: {means:.3} of the means, {widths:.3} of the widths");
         assert!(means < 0.3 && widths < 0.2, "{algorithm:?}: {means} {widths}");
-    }
-}
-
-/// Keeps what a run has come to after every event, as a directory would.
-#[derive(Default)]
-struct Keeper {
-    now: Progress,
-    all: Vec<Progress>,
-    stop_after: Option<usize>,
-}
-
-impl Observer for Keeper {
-    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
-        match event {
-            Event::RoundStarted { .. } => {}
-            Event::Simulated { rows, .. } => self.now.rows.extend_from_slice(rows),
-            Event::Epoch { report, fit, coordinates, recentred } => {
-                let (round, recentred) = (report.round, *recentred);
-                let coordinates = Coordinates::clone(coordinates);
-                let fit = (*fit).clone();
-                self.now.training = Some(Training { round, coordinates, recentred, fit });
-            }
-            Event::RoundFinished { report, .. } => self.now.reports.push((*report).clone()),
-        }
-        self.all.push(self.now.clone());
-        match self.stop_after {
-            Some(events) if self.all.len() >= events => Ok(ControlFlow::Break(())),
-            _ => Ok(ControlFlow::Continue(())),
-        }
     }
 }
 

@@ -28,7 +28,13 @@ static float4 *shared_memory;
 // system call and a turn does not.
 struct Fibre {
     jmp_buf place;
+    // Waits until this number is no longer what was seen, if it is about one.
+    const unsigned *watched;
+    unsigned seen;
     bool begun, done;
+    bool is_ready() const {
+        return !done && !(watched && *watched == seen);
+    }
 };
 static Fibre fibres[1024];
 static jmp_buf scheduler;
@@ -52,16 +58,20 @@ static float4 make_float4(float x, float y, float z, float w) {
     return {x, y, z, w};
 }
 
-// A barrier of some threads: the last to arrive opens it, the others take turns until then.
+// A barrier of some threads: the last to arrive opens it, and the others have no turn until then.
 struct Barrier {
     unsigned arrived, opened;
     void wait(unsigned threads) {
-        unsigned before = opened;
         if (++arrived == threads) {
             arrived = 0;
             ++opened;
+            return;
         }
-        while (before == opened) take_turn();
+        Fibre &self = fibres[threadIdx.x];
+        self.watched = &opened;
+        self.seen = opened;
+        take_turn();
+        self.watched = nullptr;
     }
 };
 static Barrier block_barrier, warp_barriers[32];
@@ -88,18 +98,21 @@ static float tf32(unsigned bits) {
 }
 // A warp's tensor core: every lane brings its part of the factors and takes its part of the product.
 static void multiply(float *sum, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
-    static unsigned a[32][32][4], b[32][32][2];
+    // Two of each by turns: nobody comes to the next but one before all have read this one.
+    static unsigned left[2][32][32][4], right[2][32][32][2], turns[1024];
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    unsigned turn = turns[threadIdx.x]++ % 2;
+    auto a = left[turn][warp];
+    auto b = right[turn][warp];
     unsigned mine[] = {a0, a1, a2, a3, b0, b1};
-    memcpy(a[warp][lane], mine, 16);
-    memcpy(b[warp][lane], mine + 4, 8);
+    memcpy(a[lane], mine, 16);
+    memcpy(b[lane], mine + 4, 8);
     warp_barriers[warp].wait(32);
     for (int c = 0; c < 4; ++c) {
         unsigned m = g + 8 * (c / 2), n = 2 * t + c % 2;
         for (unsigned k = 0; k < 8; ++k)
-            sum[c] += tf32(a[warp][m % 8 * 4 + k % 4][m / 8 + 2 * (k / 4)]) * tf32(b[warp][n * 4 + k % 4][k / 4]);
+            sum[c] += tf32(a[m % 8 * 4 + k % 4][m / 8 + 2 * (k / 4)]) * tf32(b[n * 4 + k % 4][k / 4]);
     }
-    warp_barriers[warp].wait(32);
 }
 
 static void (*work)();
@@ -145,7 +158,7 @@ template <typename Kernel, typename Job> static void launch(Kernel kernel, unsig
         for (unsigned t = 0; t < threads; ++t) fibres[t].done = false;
         for (unsigned left = threads; left > 0;) {
             for (unsigned t = 0; t < threads; ++t) {
-                if (fibres[t].done) continue;
+                if (!fibres[t].is_ready()) continue;
                 give_turn(t);
                 left -= fibres[t].done;
             }

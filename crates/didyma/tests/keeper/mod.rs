@@ -1,0 +1,35 @@
+//! An observer that keeps everything, for several tests.
+
+use didyma::coordinates::Coordinates;
+use didyma::observe::{Event, Observer};
+use didyma::rounds::{Progress, Training};
+use std::ops::ControlFlow;
+
+/// Keeps what a run has come to after every event, as a directory would.
+#[derive(Default)]
+pub struct Keeper {
+    pub now: Progress,
+    pub all: Vec<Progress>,
+    pub stop_after: Option<usize>,
+}
+
+impl Observer for Keeper {
+    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
+        match event {
+            Event::RoundStarted { .. } => {}
+            Event::Simulated { rows, .. } => self.now.rows.extend_from_slice(rows),
+            Event::Epoch { report, fit, coordinates, recentred } => {
+                let (round, recentred) = (report.round, *recentred);
+                let coordinates = Coordinates::clone(coordinates);
+                let fit = (*fit).clone();
+                self.now.training = Some(Training { round, coordinates, recentred, fit });
+            }
+            Event::RoundFinished { report, .. } => self.now.reports.push((*report).clone()),
+        }
+        self.all.push(self.now.clone());
+        match self.stop_after {
+            Some(events) if self.all.len() >= events => Ok(ControlFlow::Break(())),
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+}
