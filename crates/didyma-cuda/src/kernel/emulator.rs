@@ -7,7 +7,7 @@ use didyma::Result;
 use libloading::Library;
 use std::any::Any;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 const NAME: &str = "emulated GPU";
@@ -29,6 +29,8 @@ impl Emulator {
 #[derive(Debug)]
 struct Compiled {
     library: Library,
+    /// A library's fibres share static memory: they do one thing at a time.
+    alone: Mutex<()>,
 }
 
 impl Program for Compiled {
@@ -76,7 +78,7 @@ impl Backend for Emulator {
         }
         // SAFETY: the library is ours and does nothing when it is loaded.
         let library = unsafe { Library::new(&library) }.map_err(|e| failed(&e))?;
-        Ok(Arc::new(Compiled { library }))
+        Ok(Arc::new(Compiled { library, alone: Mutex::new(()) }))
     }
 }
 
@@ -125,9 +127,7 @@ impl Queue for HostQueue {
 
     fn launch(&self, program: &Arc<dyn Program>, launches: &[Launch], job: &Job) -> Result<()> {
         let program = program.as_any().downcast_ref::<Compiled>().expect("made by this backend");
-        // The kernels' fibres share static memory.
-        static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-        let _alone = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = program.alone.lock().unwrap_or_else(PoisonError::into_inner);
         for launch in launches {
             let name = launch.kernel.name();
             // SAFETY: the kernel was compiled with this signature, and its job's addresses are those of this queue's memory.

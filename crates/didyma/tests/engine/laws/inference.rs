@@ -17,7 +17,7 @@ mod keeper;
 /// A run that takes seconds on a device that is emulated.
 fn tiny(algorithm: Algorithm) -> Config {
     let mut config = Config::new(Profile::Default, algorithm);
-    (config.rounds, config.simulations) = (2, 100);
+    (config.rounds, config.simulations) = (2, 80);
     (config.flow.layers, config.flow.units) = (2, 8);
     (config.train.steps, config.train.epochs) = (Some(5), 3);
     config.truncation.draws = 1000;

@@ -61,7 +61,10 @@ pub fn on(name: &str, device: &Found, law: fn(&Arc<dyn Device>)) {
     let (_, name) = name.split_once("::").unwrap_or(("", name));
     match device {
         Ok(device) => law(device),
-        Err(why) => writeln!(std::io::stderr(), "skipped: {name}: {why}").unwrap(),
+        Err(why) => {
+            let mut out = std::io::stderr().lock();
+            writeln!(out, "skipped: {name}: {why}").unwrap();
+        }
     }
 }
 

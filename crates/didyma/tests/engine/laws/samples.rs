@@ -30,13 +30,13 @@ fn integral(
 /// with the integral of the density on a grid, within 4 standard errors √(p (1 − p) / n) and the
 /// grid's own error (its difference from a grid of half the points).
 pub fn samples_agree_with_the_density(device: &Arc<dyn Device>) {
-    for (dim, points) in [(1, 2000), (2, 120)] {
+    for (dim, points) in [(1, 5000), (2, 160)] {
         let config = FlowConfig { layers: 2, units: 12, bound: 3.0, ..FlowConfig::new(dim, 2) };
         let case = Case::new(config, 1);
-        let (x, n) = ([0.3f32, -0.8], 20_000);
+        let (x, n) = ([0.3f32, -0.8], 10_000);
         let base = normal(9, n * dim);
         let (theta, _) = device.transport(&case.flow, &case.params, &x, &base).unwrap();
-        for span in [(-1.0, 0.5), (-8.0, 8.0)] {
+        for span in [(-1.0, 0.5), (-6.0, 6.0)] {
             let p = integral(device, &case, &x, points, span);
             let grid_error = (p - integral(device, &case, &x, points / 2, span)).abs();
             let inside = |row: &&[f32]| row.iter().all(|&v| (span.0..span.1).contains(&v.into()));

@@ -80,7 +80,6 @@ pub fn training_finds_a_known_conditional_density(device: &Arc<dyn Device>) {
         (held_out - 0.6142) > -3.0 * 0.022 && held_out - 0.6142 < 3.0 * 0.022 + 0.03,
         "{held_out}"
     );
-    println!("held out {held_out}");
 }
 
 /// A longer dataset with the same first rows changes nothing for plans on these, moments included.
