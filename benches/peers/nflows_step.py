@@ -7,7 +7,7 @@ loss, its gradient, clipping and Adam. Set up once, outside the repository:
     python3 -m venv ../peer && ../peer/bin/pip install torch nflows
     ../peer/bin/python benches/peers/nflows_step.py --threads 1
 
-One line per task and method: median and fastest milliseconds, pairs per step, parameters.
+`--device cuda` runs it on a GPU. One line per task and method: median and fastest milliseconds, pairs per step, parameters.
 """
 
 import argparse
@@ -107,6 +107,8 @@ class Step:
         self.loss().backward()
         torch.nn.utils.clip_grad_norm_(self.flow.parameters(), 5.0)
         self.optimiser.step()
+        if torch.get_default_device().type == "cuda":
+            torch.cuda.synchronize()
         return 1e3 * (time.perf_counter() - start)
 
 
@@ -115,9 +117,11 @@ def main():
     parser.add_argument("--task", choices=SIZES, action="append")
     parser.add_argument("--method", choices=METHODS, action="append")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seconds", type=float, default=10.0)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    torch.set_default_device(args.device)
     for task in args.task or ["lotka-volterra"]:
         for method in args.method or ["tgrr"]:
             step, times, pairs = Step(task, method), [], []
@@ -129,7 +133,7 @@ def main():
             print(
                 f"{task} {method}: {statistics.median(times):.1f} ms a step"
                 f" (fastest {min(times):.1f}), {statistics.mean(pairs):.0f} pairs,"
-                f" {parameters} parameters, {args.threads} threads, torch {torch.__version__}",
+                f" {parameters} parameters, {args.device}, {args.threads} threads, torch {torch.__version__}",
                 flush=True,
             )
 
