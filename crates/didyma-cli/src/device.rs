@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use didyma::config::{Config, DensityKind};
 use didyma::device::{Cpu, Device, Machine};
 use didyma::parallel;
-use didyma_cuda::{Cuda, Found};
+use didyma_cuda::{Cuda, Found, Powers};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -102,26 +102,41 @@ struct CpuDevice {
 #[derive(Debug, Serialize)]
 struct CudaDevice {
     name: String,
+    driver: String,
+    compiler: String,
+    #[serde(flatten)]
+    powers: Option<CudaPowers>,
+    /// Why it cannot be used.
+    problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CudaPowers {
     multiprocessors: usize,
     compute_capability: String,
     memory_gb: f64,
     free_gb: f64,
-    driver: String,
-    compiler: String,
+}
+
+fn version((major, minor): (i32, i32)) -> String {
+    format!("{major}.{minor}")
 }
 
 impl From<Found> for CudaDevice {
     fn from(found: Found) -> Self {
-        let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
         let gb = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+        let powers = |powers: &Powers| CudaPowers {
+            multiprocessors: powers.multiprocessors,
+            compute_capability: version(powers.capability),
+            memory_gb: gb(powers.memory.1),
+            free_gb: gb(powers.memory.0),
+        };
         Self {
             name: found.name,
-            multiprocessors: found.multiprocessors,
-            compute_capability: version(found.capability),
-            memory_gb: gb(found.memory.1),
-            free_gb: gb(found.memory.0),
             driver: version(found.driver),
             compiler: version(found.compiler),
+            powers: found.state.as_ref().ok().map(powers),
+            problem: found.state.err().map(|why| why.to_string()),
         }
     }
 }
@@ -141,13 +156,19 @@ impl fmt::Display for Devices {
         let plural = if cores == 1 { "" } else { "s" };
         write!(f, "cpu    {}, {cores} core{plural}", self.cpu.kernels)?;
         for gpu in &self.cuda {
-            let CudaDevice { name, multiprocessors, compute_capability, .. } = gpu;
-            let CudaDevice { memory_gb, free_gb, driver, compiler, .. } = gpu;
-            write!(
-                f,
-                "\ncuda   {name}, {multiprocessors} multiprocessors, compute capability {compute_capability}, \
-                 {free_gb:.0} of {memory_gb:.0} GB free; driver for CUDA {driver}, compiler {compiler}"
-            )?;
+            write!(f, "\ncuda   {}", gpu.name)?;
+            if let Some(powers) = &gpu.powers {
+                let CudaPowers { multiprocessors, compute_capability, memory_gb, free_gb } = powers;
+                write!(
+                    f,
+                    ", {multiprocessors} multiprocessors, compute capability {compute_capability}, {free_gb:.0} of \
+                     {memory_gb:.0} GB free; driver for CUDA {}, compiler {}",
+                    gpu.driver, gpu.compiler
+                )?;
+            }
+            if let Some(problem) = &gpu.problem {
+                write!(f, " cannot be used: {problem}")?;
+            }
         }
         match &self.cuda_unavailable {
             Some(why) => write!(f, "\ncuda   none: {why}"),

@@ -2,7 +2,7 @@
 
 use crate::engine::CudaEngine;
 use crate::evaluator::Evaluator;
-use crate::kernel::{Backend, Gpu, Missing, compiler_version, count, driver_version};
+use crate::kernel::{self, Backend, Gpu, Missing};
 use crate::programs::Programs;
 use didyma::device::Device;
 use didyma::estimator::Plan;
@@ -50,7 +50,7 @@ impl Cuda {
     /// The kernels on the CPU, none where there is no C++ compiler: the same arithmetic, for tests.
     #[cfg(feature = "emulator")]
     pub fn emulated() -> Option<Self> {
-        crate::kernel::Emulator::new().map(|emulator| Self::on(Arc::new(emulator)))
+        kernel::Emulator::new().map(|emulator| Self::on(Arc::new(emulator)))
     }
 
     /// Where the time of a step goes, over these plans.
@@ -165,39 +165,44 @@ pub struct Profile {
 
 /// Whether there is an NVIDIA driver at all.
 pub fn has_driver() -> bool {
-    driver_version().is_ok()
+    kernel::has_driver()
 }
 
-/// What is known of the machine's GPUs.
+/// A GPU of this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// As its maker calls it.
     pub name: String,
+    /// CUDA version of the driver, as (13, 0).
+    pub driver: (i32, i32),
+    /// Version of the run-time compiler.
+    pub compiler: (i32, i32),
+    /// What it can do, or why it cannot be used.
+    pub state: std::result::Result<Powers, Unavailable>,
+}
+
+/// What a GPU can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Powers {
     /// Multiprocessors.
     pub multiprocessors: usize,
     /// Compute capability.
     pub capability: (i32, i32),
     /// Bytes of memory, free and in all.
     pub memory: (usize, usize),
-    /// CUDA version of the driver, as (13, 0).
-    pub driver: (i32, i32),
-    /// Version of the run-time compiler.
-    pub compiler: (i32, i32),
 }
 
 /// The GPUs of this machine, each of them opened once to see whether it works.
 pub fn devices() -> std::result::Result<Vec<Found>, Unavailable> {
-    let (driver, compiler) = (driver_version()?, compiler_version()?);
+    let kernel::Versions { driver, compiler } = kernel::versions()?;
     let found = |number| {
-        let gpu = Gpu::new(number)?;
-        Ok(Found {
-            name: gpu.name(),
+        let powers = |gpu: Gpu| Powers {
             multiprocessors: gpu.multiprocessors(),
             capability: gpu.capability(),
             memory: gpu.memory(),
-            driver: (driver / 1000, driver % 1000 / 10),
-            compiler,
-        })
+        };
+        let state = Gpu::new(number).map(powers).map_err(Into::into);
+        Ok(Found { name: kernel::name(number)?, driver, compiler, state })
     };
-    (0..count()?).map(found).collect()
+    (0..kernel::count()?).map(found).collect()
 }

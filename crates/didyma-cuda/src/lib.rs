@@ -21,4 +21,4 @@ mod programs;
 mod resident;
 mod shape;
 
-pub use device::{Cuda, Found, Profile, Unavailable, devices, has_driver};
+pub use device::{Cuda, Found, Powers, Profile, Unavailable, devices, has_driver};

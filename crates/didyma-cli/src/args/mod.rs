@@ -196,7 +196,7 @@ pub enum BenchCommand {
     /// Time one training step: gather, log-density, loss, gradient, clipping and Adam.
     ///
     /// The step runs on synthetic data of a task's size with the paper's flow (8 layers, 2 blocks of 50
-    /// units, 10 bins) and a batch of 100. The machine's best rate of matrix products is measured in
+    /// units, 10 bins). The machine's best rate of matrix products is measured in
     /// the same run, so that the fraction reached is an honest one.
     #[command(after_help = "Examples:
   didyma bench step
@@ -247,7 +247,7 @@ pub struct StepArgs {
     threads: Option<usize>,
 
     /// Trainings at once, each on a thread of its own, as of `didyma infer --seeds`.
-    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = threads)]
+    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = trainings)]
     #[arg(allow_negative_numbers = true)]
     pub seeds: usize,
 
@@ -370,6 +370,13 @@ fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(value) if (1..=1024).contains(&value) => Ok(value),
         _ => Err("give a whole number of threads between 1 and 1024".to_owned()),
+    }
+}
+
+fn trainings(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(value) if (1..=1000).contains(&value) => Ok(value),
+        _ => Err("give a whole number of trainings between 1 and 1000".to_owned()),
     }
 }
 

@@ -10,9 +10,10 @@ use std::fmt;
 pub struct StepReport {
     #[serde(flatten)]
     sizes: Sizes,
+    /// Of one training.
     ms_per_step: f64,
     pairs_per_step: f64,
-    /// Of all trainings together.
+    /// Of all trainings together, as all rates.
     pairs_per_second: f64,
     steps_per_second: f64,
     flops_per_step: f64,
@@ -72,6 +73,7 @@ impl StepReport {
     pub fn new(
         sizes: Sizes,
         times: &[Timing],
+        wall: f64,
         peak_gflops: f64,
         target: Target,
         profile: Option<Profile>,
@@ -84,19 +86,20 @@ impl StepReport {
             median(times.iter().map(|t| of(t) / t.pairs as f64)) * pairs_per_step
         };
         let (planning, reduction) = (typical(|t| t.planned), typical(|t| t.reduced));
-        // Of trainings at once, each takes as long as it takes; together they do more.
-        let seconds = typical(|t| t.total) / sizes.seeds as f64;
+        let seconds = typical(|t| t.total);
+        // One training's steps follow each other; of several, what the clock on the wall says.
+        let steps_per_second = if sizes.seeds > 1 { steps as f64 / wall } else { 1.0 / seconds };
         let threads = sizes.threads as f64;
         let on_host = profile.is_none();
         let fastest = times.iter().map(|t| t.total / t.steps as f64).fold(f64::INFINITY, f64::min);
         Self {
             ms_per_step: 1e3 * seconds,
             pairs_per_step,
-            pairs_per_second: pairs_per_step / seconds,
-            steps_per_second: 1.0 / seconds,
+            pairs_per_second: pairs_per_step * steps_per_second,
+            steps_per_second,
             flops_per_step,
             peak_gflops,
-            fraction_of_peak: flops_per_step / seconds / 1e9 / peak_gflops,
+            fraction_of_peak: flops_per_step * steps_per_second / 1e9 / peak_gflops,
             floor_ms: flops_per_step / peak_gflops / 1e6,
             target: target.to_string(),
             planning_ms: 1e3 * planning,
@@ -105,7 +108,7 @@ impl StepReport {
             peak_rss_mb: peak_rss_mb(),
             kernels: f32::kernels().name,
             steps,
-            fastest_ms: 1e3 * fastest / sizes.seeds as f64,
+            fastest_ms: 1e3 * fastest,
             sizes,
             profile,
         }
@@ -133,13 +136,16 @@ impl fmt::Display for StepReport {
         )?;
         if *seeds > 1 {
             let rate = self.steps_per_second;
-            writeln!(f, "  together     {rate:.0} steps a second of {seeds} trainings at once")?;
+            writeln!(
+                f,
+                "  together     {rate:.0} steps a second of {seeds} trainings at once, each on a thread of its own"
+            )?;
         }
         let (pairs, rate) = (self.pairs_per_step, self.pairs_per_second);
         writeln!(f, "  pairs        {pairs:.0} a step, {rate:.0} a second")?;
         writeln!(f, "  parameters   {parameters}")?;
         let (work, rate) =
-            (self.flops_per_step / 1e9, self.flops_per_step / self.ms_per_step / 1e6);
+            (self.flops_per_step / 1e9, self.flops_per_step * self.steps_per_second / 1e9);
         writeln!(f, "  arithmetic   {work:.3} GFLOP a step, {rate:.1} GFLOP/s")?;
         self.fmt_peak(f)?;
         write!(f, "\n  its mean     {}", self.target)?;

@@ -81,11 +81,14 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
     };
     let part = args.seconds / f64::from(PARTS);
     let (mut times, mut peak) = (Vec::new(), profile.as_ref().map_or(0.0, |p| p.peak_gflops));
+    let mut wall = 0.0;
     for _ in 0..PARTS {
         if profile.is_none() {
             peak = f64::max(peak, gemm_peak(threads, PEAK_SHARE * part));
         }
-        times.extend(together(&mut trainers, &flow, part)?);
+        let (part_times, elapsed) = together(&mut trainers, &flow, part)?;
+        times.extend(part_times);
+        wall += elapsed;
     }
     let target = trainers[0].steps.estimator().target();
     let sizes = Sizes {
@@ -97,15 +100,15 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
         seeds: args.seeds,
         parameters: flow.params_len(),
     };
-    Ok(StepReport::new(sizes, &times, peak, target, profile))
+    Ok(StepReport::new(sizes, &times, wall, peak, target, profile))
 }
 
-/// All trainings at once, each on its own thread, for some seconds.
+/// All trainings at once, each on its own thread, for some seconds; and how long they took, all together.
 fn together(
     trainers: &mut [Trainer],
     flow: &didyma::SplineFlow,
     seconds: f64,
-) -> anyhow::Result<Vec<Timing>> {
+) -> anyhow::Result<(Vec<Timing>, f64)> {
     let ready = Barrier::new(trainers.len());
     let work = |trainer: &mut Trainer| -> anyhow::Result<Vec<Timing>> {
         ready.wait();
@@ -115,15 +118,18 @@ fn together(
         }
         Ok(times)
     };
+    let clock = Instant::now();
     if let [only] = trainers {
-        return work(only);
+        let times = work(only)?;
+        return Ok((times, clock.elapsed().as_secs_f64()));
     }
     let found = std::thread::scope(|scope| {
         let started: Vec<_> = trainers.iter_mut().map(|t| scope.spawn(|| work(t))).collect();
         started.into_iter().map(|t| t.join().expect("no trainer panics")).collect::<Vec<_>>()
     });
+    let wall = clock.elapsed().as_secs_f64();
     let found = found.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(found.into_iter().flatten().collect())
+    Ok((found.into_iter().flatten().collect(), wall))
 }
 
 /// Kernel by kernel, on plans like those that are timed.

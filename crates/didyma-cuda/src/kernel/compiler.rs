@@ -1,6 +1,6 @@
 //! NVIDIA's run-time compiler, and what it made before.
 
-use super::gpu::compiler_version;
+use super::discovery::versions;
 use cudarc::nvrtc::{CompileError, CompileOptions, Ptx, compile_ptx_with_opts};
 use didyma::Result;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,7 +29,8 @@ pub(super) fn cached(
     compile: impl FnOnce() -> Result<Ptx>,
 ) -> Result<Ptx> {
     let mut hasher = DefaultHasher::new();
-    (source, architecture, compiler_version().ok(), env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+    (source, architecture, versions().ok().map(|v| v.compiler), env!("CARGO_PKG_VERSION"))
+        .hash(&mut hasher);
     let path = cache_folder().map(|folder| folder.join(format!("{:016x}.ptx", hasher.finish())));
     if let Some(found) = path.as_ref().and_then(|path| std::fs::read_to_string(path).ok()) {
         return Ok(Ptx::from_src(found));

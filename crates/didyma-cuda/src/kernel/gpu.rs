@@ -1,18 +1,15 @@
-//! NVIDIA GPUs: the driver and its run-time compiler, both found when they are needed.
+//! One GPU: its limits, its streams, and kernels compiled for it.
 
 #![allow(unsafe_code)]
 
 use super::compiler::{cached, compile};
+use super::discovery::{Missing, count, guarded, no_gpu, start_words, versions};
 use super::stream::{Compiled, Stream};
 use super::{Backend, Kernel, Program, Queue, fault};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
-use cudarc::driver::{CudaContext, DriverError, result};
+use cudarc::driver::{CudaContext, DriverError};
 use didyma::{Error, Result};
 use std::sync::Arc;
-
-/// Why there is no GPU to compute with, as a sentence with a remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing(pub String);
 
 /// One GPU.
 #[derive(Debug)]
@@ -23,72 +20,18 @@ pub(crate) struct Gpu {
     shared_memory: usize,
 }
 
-/// What the driver can do, as 13000 for CUDA 13.0; why not, if there is none.
-pub(crate) fn driver_version() -> std::result::Result<i32, Missing> {
-    // SAFETY: it only tries to open the library.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(Missing(
-            "no NVIDIA driver was found (libcuda): install it, or choose --device cpu".to_owned(),
-        ));
-    }
-    let mut version = 0;
-    // SAFETY: the library is there, and the pointer is that of a number.
-    match unsafe { sys::cuDriverGetVersion(&mut version) } {
-        CUresult::CUDA_SUCCESS => Ok(version),
-        other => Err(Missing(format!(
-            "the NVIDIA driver does not answer ({other:?}): does `nvidia-smi` work? Or choose --device cpu"
-        ))),
-    }
-}
-
-/// The run-time compiler's version, as (13, 0); why not, if there is none.
-pub(crate) fn compiler_version() -> std::result::Result<(i32, i32), Missing> {
-    // SAFETY: it only tries to open the library.
-    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
-        return Err(Missing(
-            "NVIDIA's run-time compiler was not found (libnvrtc, of the CUDA toolkit; `pip install \
-             nvidia-cuda-nvrtc` has it, too): let LD_LIBRARY_PATH name its folder, or choose --device cpu"
-                .to_owned(),
-        ));
-    }
-    let (mut major, mut minor) = (0, 0);
-    // SAFETY: the library is there, and the pointers are those of numbers.
-    let found = unsafe { cudarc::nvrtc::sys::nvrtcVersion(&mut major, &mut minor) };
-    match found {
-        cudarc::nvrtc::sys::nvrtcResult::NVRTC_SUCCESS => Ok((major, minor)),
-        other => Err(Missing(format!(
-            "NVIDIA's run-time compiler does not answer ({other:?}): install it again, or choose --device cpu"
-        ))),
-    }
-}
-
-/// GPUs that the driver knows.
-pub(crate) fn count() -> std::result::Result<usize, Missing> {
-    driver_version()?;
-    let none = |error: DriverError| Missing(words(error));
-    result::init().map_err(none)?;
-    CudaContext::device_count().map(|count| count as usize).map_err(none)
-}
-
 impl Gpu {
     /// The GPU of this number.
     pub fn new(number: usize) -> std::result::Result<Self, Missing> {
-        let driver = driver_version()?;
-        let (major, minor) = compiler_version()?;
-        if driver < 1000 * major + 10 * minor {
-            return Err(Missing(format!(
-                "the NVIDIA driver is for CUDA {}.{}, the run-time compiler of CUDA {major}.{minor}: update the \
-                 driver, let LD_LIBRARY_PATH name an older libnvrtc, or choose --device cpu",
-                driver / 1000,
-                driver % 1000 / 10
-            )));
-        }
-        let missing = |error: DriverError| Missing(words(error));
+        versions()?;
         if number >= count()? {
-            return Err(Missing(
-                "the NVIDIA driver knows of no GPU: is CUDA_VISIBLE_DEVICES set? Or choose --device cpu".to_owned(),
-            ));
+            return Err(no_gpu());
         }
+        guarded(|| Self::opened(number))
+    }
+
+    fn opened(number: usize) -> std::result::Result<Self, Missing> {
+        let missing = |error: DriverError| Missing(start_words(error));
         let context = CudaContext::new(number).map_err(missing)?;
         // SAFETY: every queue has a stream and memory of its own, so that no work needs another's events.
         unsafe { context.disable_event_tracking() };
@@ -149,9 +92,6 @@ pub(super) fn words(error: DriverError) -> String {
             "its driver is older than NVIDIA's run-time compiler: update the driver, let LD_LIBRARY_PATH name an older \
              libnvrtc, or choose --device cpu"
                 .to_owned()
-        }
-        CUresult::CUDA_ERROR_NO_DEVICE => {
-            "the NVIDIA driver knows of no GPU: is CUDA_VISIBLE_DEVICES set? Or choose --device cpu".to_owned()
         }
         other => format!(
             "the driver says {other:?}: `didyma resume DIR` goes on from what is saved, with --device cpu if it happens again"

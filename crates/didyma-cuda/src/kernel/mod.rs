@@ -2,14 +2,16 @@
 //! [`Queue`], a safe and small interface.
 
 mod compiler;
+mod discovery;
 #[cfg(feature = "emulator")]
 mod emulator;
 mod gpu;
 mod stream;
 
+pub(crate) use discovery::{Missing, Versions, count, has_driver, name, versions};
 #[cfg(feature = "emulator")]
 pub(crate) use emulator::Emulator;
-pub(crate) use gpu::{Gpu, Missing, compiler_version, count, driver_version};
+pub(crate) use gpu::Gpu;
 
 use crate::shape::{Shape, Tiling};
 use didyma::{Error, Result};
@@ -235,7 +237,7 @@ mod tests {
                 let path = std::path::Path::new(&folder).join(format!("rows{}.cu", tiling.rows));
                 std::fs::write(path, &source).expect("a folder that can be written to");
             }
-            match compiler_version() {
+            match discovery::compiler_version() {
                 Err(Missing(why)) => return eprintln!("skipped: {why}"),
                 Ok(_) => compiler::compile(&source, "compute_90").map(drop).expect("they compile"),
             }
