@@ -169,6 +169,11 @@ fn show(report: &(impl std::fmt::Display + serde::Serialize), json: bool) -> any
     print(&if json { serde_json::to_string(report)? } else { report.to_string() })
 }
 
+/// A path as a shell reads it, for commands that a user may paste.
+fn pasted(path: &std::path::Path) -> String {
+    shell_words::quote(&path.to_string_lossy()).into_owned()
+}
+
 /// Prints a line on stderr; whether anybody reads it is no reason to stop.
 fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");

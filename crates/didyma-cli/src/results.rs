@@ -1,5 +1,6 @@
 //! What is read of a run: show, sample, evaluate, log-density.
 
+use crate::pasted;
 use crate::args::{EvaluateArgs, LogDensityArgs, SampleArgs, ShowArgs};
 use crate::problems::{check_out, write};
 use crate::{print, tell};
@@ -86,7 +87,7 @@ impl fmt::Display for Shown {
                 let dir = dir.display();
                 write!(f, "unfinished; to go on, in Python: didyma.resume(\"{dir}\", simulator)")
             }
-            false => write!(f, "unfinished; to go on: didyma resume {}", dir.display()),
+            false => write!(f, "unfinished; to go on: didyma resume {}", pasted(dir)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Runs of several seeds in short: a line for each, and how much they differ.
 
 use super::spread::{Mean, NUMBERS, ParameterMean, means, numbers, parameters};
+use crate::pasted;
 use crate::results::Shown;
 use didyma::parallel;
 use didyma::run::Group;
@@ -230,13 +231,11 @@ impl fmt::Display for Table {
         self.write_runs(f)?;
         self.write_parameters(f)?;
         self.write_warnings(f)?;
-        let dir = self.dir.display();
+        let dir = pasted(&self.dir);
         if let Some(Run::Begun(first)) = self.runs.first() {
             let seed = first.overview().summary.seed;
-            write!(
-                f,
-                "\none run: didyma show {dir}/seed-{seed}\na page of all: didyma report {dir}"
-            )?;
+            let one = pasted(&self.dir.join(format!("seed-{seed}")));
+            write!(f, "\none run: didyma show {one}\na page of all: didyma report {dir}")?;
         }
         match (self.is_finished(), self.running) {
             (true, _) => Ok(()),

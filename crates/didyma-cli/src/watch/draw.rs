@@ -193,6 +193,7 @@ mod tests {
             outside_prior: 0.0,
             pairs: 100,
             recentred: false,
+            device: String::new(),
             validity: None,
         }
     }

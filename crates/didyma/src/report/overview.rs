@@ -58,11 +58,23 @@ impl Overview {
         };
         let Summary { task, method, seed, rounds, .. } = summary;
         format!(
-            "{task} by {method}, seed {seed}: {} of {} rounds, {simulations} simulations{failed}, {:.0} s",
+            "{task} by {method}, seed {seed}: {} of {} rounds, {simulations} simulations{failed}, {:.0} s{}",
             rounds.len(),
             summary.config.rounds,
-            summary.seconds_total
+            summary.seconds_total,
+            self.devices()
         )
+    }
+
+    /// Where it was trained, if not on the CPU alone.
+    fn devices(&self) -> String {
+        let noted = self.summary.rounds.iter().map(|round| round.device.as_str());
+        let mut devices: Vec<&str> = noted.filter(|device| !device.is_empty()).collect();
+        devices.dedup();
+        match devices.iter().all(|device| device.starts_with("CPU")) {
+            true => String::new(),
+            false => format!(", on {}", devices.join(", then ")),
+        }
     }
 
     /// The same as HTML: a heading, the table of parameters, warnings.

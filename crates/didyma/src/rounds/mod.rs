@@ -16,11 +16,11 @@ pub use problem::{Inference, Judge, Model, Progress, RoundReport, Scores, Simula
 
 pub use simulating::Simulating;
 
-use crate::config::{Config, Proposal, Scoring, Start, Truncation, Validation};
+use crate::config::{Config, DensityKind, Proposal, Scoring, Start, Truncation, Validation};
 use crate::coordinates::{Coordinates, Rounds};
 use crate::dataset::Dataset;
 use crate::density::Density;
-use crate::device::Machine;
+use crate::device::{Cpu, Device, Machine};
 use crate::error::{Error, Result};
 use crate::observe::{Event, Observer};
 use crate::posterior::{Posterior, SampleStreams};
@@ -278,6 +278,14 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// What a user calls the device of [`Self::engine`].
+    fn trained_on(&self) -> String {
+        match self.config.density {
+            DensityKind::Flow => self.machine.device.describe(),
+            DensityKind::Score => Cpu.describe(),
+        }
+    }
+
     /// The posterior of the latest finished training.
     fn posterior(&self) -> Result<Option<Posterior>> {
         let Some(training) = self.training.as_ref().filter(|t| t.fit.stop.is_some()) else {
@@ -335,6 +343,7 @@ impl<'a> Run<'a> {
             outside_prior,
             pairs: fit.pairs,
             recentred: *recentred,
+            device: self.trained_on(),
             validity: validity.transpose()?,
         };
         let go_on =

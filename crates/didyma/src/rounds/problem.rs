@@ -96,6 +96,9 @@ pub struct RoundReport {
     pub pairs: u64,
     /// Whether the coordinates were renewed.
     pub recentred: bool,
+    /// Where its training ended, as `CPU (avx512 kernels)`; empty if it was not noted.
+    #[serde(default)]
+    pub device: String,
     /// What is known of failures; nothing if there were none in any round so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<ValidityReport>,

@@ -101,6 +101,7 @@ mod tests {
             outside_prior: 0.0,
             pairs: 1,
             recentred: false,
+            device: String::new(),
             validity,
         }
     }

@@ -113,8 +113,10 @@ impl Group {
 
     /// Opens the run of a seed to look at it; none if it has not begun.
     pub fn look(&self, seed: u64) -> Result<Option<RunDir>> {
-        match RunDir::read(&self.directory(seed)) {
-            Ok(run) => Ok(Some(run)),
+        let path = self.directory(seed);
+        match RunDir::read(&path) {
+            Ok(run) if Manifest::of(&run)? == self.manifest(seed) => Ok(Some(run)),
+            Ok(_) => Err(error(&path, RunProblem::OtherRun)),
             Err(Error::Run { problem: RunProblem::Missing | RunProblem::NotBegun, .. }) => Ok(None),
             Err(error) => Err(error),
         }
