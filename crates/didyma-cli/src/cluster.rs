@@ -238,7 +238,7 @@ pub fn train(args: &TrainArgs) -> anyhow::Result<(Shown, ExitCode)> {
     }
     let task = manifest.problem()?;
     let progress = run::progress(&run)?;
-    let machine = args.device.machine(&manifest.config, args.threads.count())?;
+    let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
     let shown = carry_on(run, &task, &manifest, progress, machine, Until::Round)?;
     match shown.rounds() >= round as usize {
         true if shown.is_finished() => {}

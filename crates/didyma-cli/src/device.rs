@@ -2,10 +2,13 @@
 
 use crate::args::{DeviceArgs, DeviceChoice};
 use crate::tell;
-use anyhow::anyhow;
-use didyma::config::{Config, DensityKind};
+use anyhow::{anyhow, bail};
+use didyma::SplineFlow;
+use didyma::config::Config;
+use didyma::density::DensityConfig;
 use didyma::device::{Cpu, Device, Machine};
 use didyma::parallel;
+use didyma::tasks::Task;
 use didyma_cuda::{Cuda, Found, Powers};
 use serde::Serialize;
 use std::fmt;
@@ -30,7 +33,7 @@ impl Opened {
 impl DeviceChoice {
     /// Opens it. Without a choice, a GPU that cannot be used is no error; but one that is there and cannot be used is
     /// worth a note.
-    fn open(self, note: impl FnOnce(&str)) -> anyhow::Result<Opened> {
+    fn open(self, mut note: impl FnMut(&str)) -> anyhow::Result<Opened> {
         match self {
             Self::Cpu => Ok(Opened::Cpu),
             Self::Cuda => {
@@ -48,22 +51,31 @@ impl DeviceChoice {
         }
     }
 
-    /// What a run with these settings computes with. `note` is told of a GPU that is there and cannot be used. The
-    /// sentences are the command line's, as the library's are.
+    /// What a run of this task with these settings computes with. `note` is told of a GPU that is there and cannot be used.
+    /// The sentences are the command line's, as the library's are.
     pub fn machine(
         self,
         config: &Config,
+        (theta_dim, x_dim): (usize, usize),
         threads: usize,
-        note: impl FnOnce(&str),
+        mut note: impl FnMut(&str),
     ) -> anyhow::Result<Machine> {
-        let score = config.density == DensityKind::Score;
-        match self {
-            Self::Cuda if score => Err(anyhow!(
+        let shape = match config.shape(theta_dim, x_dim) {
+            DensityConfig::Flow(shape) => shape,
+            DensityConfig::Score(_) if self == Self::Cuda => bail!(
                 "--device is cuda, but snse learns a score, which is trained on the CPU only: choose --device cpu, or another \
                  --method"
-            )),
-            _ if score => Ok(threads.into()),
-            _ => Ok(self.open(note)?.machine(threads)),
+            ),
+            DensityConfig::Score(_) => return Ok(threads.into()),
+        };
+        let opened = self.open(&mut note)?;
+        let Opened::Cuda(cuda) = &opened else { return Ok(opened.machine(threads)) };
+        match cuda.check(&SplineFlow::new(shape)?) {
+            Err(why) if self == Self::Auto => {
+                note(&format!("on the CPU, as on the GPU it would be refused: {why}"));
+                Ok(threads.into())
+            }
+            other => Ok(other.map(|()| opened.machine(threads))?),
         }
     }
 }
@@ -74,9 +86,10 @@ impl DeviceArgs {
         self.device.open(tell_note)
     }
 
-    /// What a run with these settings computes with.
-    pub fn machine(&self, config: &Config, threads: usize) -> anyhow::Result<Machine> {
-        self.device.machine(config, threads, tell_note)
+    /// What a run of this task with these settings computes with.
+    pub fn machine(&self, config: &Config, task: &Task, threads: usize) -> anyhow::Result<Machine> {
+        let dims = (task.prior.dim(), task.observation.len());
+        self.device.machine(config, dims, threads, tell_note)
     }
 }
 
@@ -114,8 +127,8 @@ struct CudaDevice {
 struct CudaPowers {
     multiprocessors: usize,
     compute_capability: String,
-    memory_gb: f64,
-    free_gb: f64,
+    memory_gib: f64,
+    free_gib: f64,
 }
 
 fn version((major, minor): (i32, i32)) -> String {
@@ -124,12 +137,12 @@ fn version((major, minor): (i32, i32)) -> String {
 
 impl From<Found> for CudaDevice {
     fn from(found: Found) -> Self {
-        let gb = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+        let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
         let powers = |powers: &Powers| CudaPowers {
             multiprocessors: powers.multiprocessors,
             compute_capability: version(powers.capability),
-            memory_gb: gb(powers.memory.1),
-            free_gb: gb(powers.memory.0),
+            memory_gib: gib(powers.memory.1),
+            free_gib: gib(powers.memory.0),
         };
         Self {
             name: found.name,
@@ -158,11 +171,12 @@ impl fmt::Display for Devices {
         for gpu in &self.cuda {
             write!(f, "\ncuda   {}", gpu.name)?;
             if let Some(powers) = &gpu.powers {
-                let CudaPowers { multiprocessors, compute_capability, memory_gb, free_gb } = powers;
+                let CudaPowers { multiprocessors, compute_capability, memory_gib, free_gib } =
+                    powers;
                 write!(
                     f,
-                    ", {multiprocessors} multiprocessors, compute capability {compute_capability}, {free_gb:.0} of \
-                     {memory_gb:.0} GB free; driver for CUDA {}, compiler {}",
+                    ", {multiprocessors} multiprocessors, compute capability {compute_capability}, {free_gib:.0} of \
+                     {memory_gib:.0} GiB free; driver for CUDA {}, compiler {}",
                     gpu.driver, gpu.compiler
                 )?;
             }

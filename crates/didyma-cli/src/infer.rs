@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 pub fn infer(args: &InferArgs) -> anyhow::Result<Shown> {
     let (task, manifest) = asked(args)?;
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest, manifest.config.seed));
-    let machine = args.device.machine(&manifest.config, args.threads.count())?;
+    let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
     let run = RunDir::create(&out, &manifest.to_json().to_string())?;
     carry_on(run, &task, &manifest, Progress::default(), machine, Until::Finished)
 }
@@ -50,13 +50,13 @@ pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
     let mut run = RunDir::open(&args.dir)?;
     let manifest = Manifest::of(&run)?;
     let task = args.task(&manifest)?;
+    let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
     let unfinished = run.rounds()?.len() as u32 + 1;
     if args.retry_failed {
         let forgotten = run.forget_failures(unfinished)?;
         tell(&format!("{forgotten} failed simulations of round {unfinished} are made again"));
     }
     let progress = progress(&run)?;
-    let machine = args.device.machine(&manifest.config, args.threads.count())?;
     carry_on(run, &task, &manifest, progress, machine, Until::Finished)
 }
 

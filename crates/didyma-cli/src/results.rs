@@ -1,7 +1,7 @@
 //! What is read of a run: show, sample, evaluate, log-density.
 
-use crate::pasted;
 use crate::args::{EvaluateArgs, LogDensityArgs, SampleArgs, ShowArgs};
+use crate::pasted;
 use crate::problems::{check_out, write};
 use crate::{print, tell};
 use anyhow::{Context, bail};

@@ -10,21 +10,24 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for so many bytes; whether it had to move.
-    pub fn reserve(&mut self, queue: &dyn Queue, bytes: usize) -> Result<bool> {
-        if self.memory.as_ref().is_some_and(|memory| memory.bytes >= bytes) {
-            return Ok(false);
-        }
-        // Freed first: twice the memory may not be there. Some room to grow, as random plans do.
-        let spare = if self.memory.take().is_some() { bytes / 4 } else { 0 };
-        self.memory = Some(queue.allocate((bytes + spare).next_multiple_of(256))?);
-        Ok(true)
+    /// Whether there is less room than that.
+    pub fn lacks(&self, bytes: usize) -> bool {
+        bytes > self.bytes()
     }
 
-    pub fn put<T: Plain>(&mut self, queue: &dyn Queue, numbers: &[T]) -> Result<bool> {
-        let moved = self.reserve(queue, size_of_val(numbers))?;
-        queue.write(self.memory(), bytes_of(numbers))?;
-        Ok(moved)
+    /// Room for so many bytes.
+    pub fn reserve(&mut self, queue: &dyn Queue, bytes: usize) -> Result<()> {
+        if self.lacks(bytes) {
+            // Freed first: twice the memory may not be there. Some room to grow, as random plans do.
+            let spare = if self.memory.take().is_some() { bytes / 4 } else { 0 };
+            self.memory = Some(queue.allocate((bytes + spare).next_multiple_of(256))?);
+        }
+        Ok(())
+    }
+
+    pub fn put<T: Plain>(&mut self, queue: &dyn Queue, numbers: &[T]) -> Result<()> {
+        self.reserve(queue, size_of_val(numbers))?;
+        queue.write(self.memory(), bytes_of(numbers))
     }
 
     pub fn get<T: Plain>(&self, queue: &dyn Queue, numbers: &mut [T]) -> Result<()> {

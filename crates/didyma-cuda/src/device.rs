@@ -4,6 +4,7 @@ use crate::engine::CudaEngine;
 use crate::evaluator::Evaluator;
 use crate::kernel::{self, Backend, Gpu, Missing};
 use crate::programs::Programs;
+use crate::resident::Resident;
 use didyma::device::Device;
 use didyma::estimator::Plan;
 use didyma::train::{AdamConfig, Engine};
@@ -38,6 +39,8 @@ pub struct Cuda {
     idle: Mutex<Vec<Evaluator>>,
 }
 
+/// Runs that are trained at once: more of them bring next to nothing, and each needs memory of the device.
+const TOGETHER: usize = 16;
 /// Evaluators that are kept for later, each some megabytes of the device.
 const IDLE: usize = 64;
 
@@ -76,6 +79,11 @@ impl Cuda {
         Ok(Profile { kernels, bytes: engine.bytes(), peak_flops: engine.peak_flops()? })
     }
 
+    /// Refuses a flow that is too large for the device.
+    pub fn check(&self, flow: &SplineFlow) -> Result<()> {
+        Resident::new(&self.backend, &self.programs, flow).map(drop)
+    }
+
     fn on(backend: Arc<dyn Backend>) -> Self {
         Self { backend, programs: Arc::default(), idle: Mutex::default() }
     }
@@ -100,12 +108,13 @@ impl Cuda {
         if !evaluator.has_params(params) {
             evaluator.set_params(params)?;
         }
-        let result = work(&mut evaluator);
+        let result = work(&mut evaluator)?;
         let mut idle = idle();
-        if idle.len() < IDLE {
-            idle.push(evaluator);
+        if idle.len() == IDLE {
+            idle.remove(0);
         }
-        result
+        idle.push(evaluator);
+        Ok(result)
     }
 }
 
@@ -114,9 +123,9 @@ impl Device for Cuda {
         self.backend.name()
     }
 
-    /// All of them: one run alone does not fill a GPU.
+    /// One run alone does not fill a GPU, but some do.
     fn runs_at_once(&self, runs: usize, _threads: usize) -> usize {
-        runs
+        runs.min(TOGETHER)
     }
 
     fn engine(

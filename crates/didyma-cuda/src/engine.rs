@@ -56,7 +56,7 @@ impl CudaEngine {
         let Resident { buffers, queue, .. } = &self.resident;
         let mut state = [0u64; STATE];
         buffers.state.get(&**queue, &mut state)?;
-        let [sum_bits, losses, reason, value, _, loss] = state;
+        let [sum_bits, losses, reason, value, loss] = state;
         let [loss_sum, value, loss] = [sum_bits, value, loss].map(f64::from_bits);
         let diverged = (reason != 0).then(|| {
             let what = if reason == 1 { "loss" } else { "gradient norm" };
@@ -65,7 +65,7 @@ impl CudaEngine {
             Error::Diverged { what, value, step: self.steps.get() + 1 }
         });
         if diverged.is_some() {
-            queue.write(buffers.state.memory(), bytes_of(&[sum_bits, losses, 0, 0, 0, 0]))?;
+            queue.write(buffers.state.memory(), bytes_of(&[sum_bits, losses, 0, 0, 0]))?;
         } else if forget {
             queue.write(buffers.state.memory(), &[0; 8 * STATE])?;
             self.noted_before.set(self.steps.get());
@@ -98,15 +98,11 @@ impl CudaEngine {
 impl Engine for CudaEngine {
     fn load(&mut self, data: &Dataset) -> Result<()> {
         let ScaledData { theta, x, log_prior } = self.flow.scaled_data(data)?;
-        let Resident { buffers, queue, .. } = &mut self.resident;
-        let moved = [
-            buffers.theta.put(&**queue, &theta)?,
-            buffers.x.put(&**queue, &x)?,
-            buffers.log_prior.put(&**queue, &log_prior)?,
-        ];
-        if moved.contains(&true) {
-            self.resident.moved();
-        }
+        // No step may use what is only half there.
+        self.rows = 0;
+        self.resident.keep(|buffers| &mut buffers.theta, &theta)?;
+        self.resident.keep(|buffers| &mut buffers.x, &x)?;
+        self.resident.keep(|buffers| &mut buffers.log_prior, &log_prior)?;
         self.rows = log_prior.len();
         Ok(())
     }
@@ -167,15 +163,10 @@ impl Engine for CudaEngine {
         for numbers in [&state.params, &state.m, &state.v] {
             self.flow.check_params(numbers)?;
         }
-        let Resident { buffers, queue, .. } = &mut self.resident;
-        let moved = [
-            buffers.first_moments.put(&**queue, &state.m)?,
-            buffers.second_moments.put(&**queue, &state.v)?,
-        ];
+        self.resident.keep(|buffers| &mut buffers.first_moments, &state.m)?;
+        self.resident.keep(|buffers| &mut buffers.second_moments, &state.v)?;
+        let Resident { buffers, queue, .. } = &self.resident;
         queue.write(buffers.state.memory(), &[0; 8 * STATE])?;
-        if moved.contains(&true) {
-            self.resident.moved();
-        }
         self.resident.set_params(&state.params)?;
         self.steps.set(state.steps);
         self.noted_before.set(state.steps);

@@ -55,58 +55,54 @@ impl Evaluator {
         Ok(())
     }
 
-    /// One group of all rows, or a group for each row.
-    fn run(
-        &mut self,
-        task: Task,
-        theta: &[f32],
-        x: &[f32],
-        rows: usize,
-        shared: bool,
-    ) -> Result<Vec<f32>> {
-        let Resident { buffers, queue, .. } = &mut self.resident;
-        let moved = [buffers.theta.put(&**queue, theta)?, buffers.x.put(&**queue, x)?];
-        if moved.contains(&true) {
-            self.resident.moved();
-        }
+    /// Does this with some rows, which share an x or have one each; returns log q.
+    fn run(&mut self, task: Task, theta: &[f32], x: &[f32]) -> Result<Vec<f64>> {
+        let FlowConfig { theta_dim, x_dim, .. } = *self.config();
+        let (rows, groups) = ((theta.len() / theta_dim) as u32, (x.len() / x_dim) as u32);
+        self.resident.keep(|buffers| &mut buffers.theta, theta)?;
+        self.resident.keep(|buffers| &mut buffers.x, x)?;
         self.plan.clear();
-        let rows_of = |group: u32| if shared { 0..rows as u32 } else { group..group + 1 };
-        for group in 0..if shared { 1 } else { rows as u32 } {
-            self.plan.group(group, rows_of(group));
+        for group in 0..groups {
+            self.plan.group(group, if groups == 1 { 0..rows } else { group..group + 1 });
         }
         let numbers = AdamConfig::default().numbers(1, 0.0, 0.0);
         self.resident.run(task, &self.plan, &numbers, 1.0)?;
-        let mut log_q = vec![0.0f32; rows];
+        let mut log_q = vec![0.0f32; rows as usize];
         self.resident.buffers.log_q.get(&*self.resident.queue, &mut log_q)?;
-        Ok(log_q)
+        Ok(log_q.into_iter().map(f64::from).collect())
     }
 
     /// As [`SplineFlow::log_density`].
     pub fn log_density(&mut self, theta: Rows, x: Rows) -> Result<Vec<f64>> {
         let shared = self.flow.check_pairs(theta, x)?;
-        if theta.is_empty() {
-            return Ok(Vec::new());
+        let theta = scaled(theta, self.flow.theta_scaling());
+        let x = scaled(x, self.flow.x_scaling());
+        let (theta_chunk, x_chunk) = (CHUNK * self.config().theta_dim, CHUNK * self.config().x_dim);
+        let mut log_q = Vec::new();
+        for (i, theta) in theta.chunks(theta_chunk).enumerate() {
+            let own = || &x[i * x_chunk..x.len().min((i + 1) * x_chunk)];
+            log_q.extend(self.run(Task::Densities, theta, if shared { &x } else { own() })?);
         }
-        let (theta_scaled, x_scaled) =
-            (scaled(theta, self.flow.theta_scaling()), scaled(x, self.flow.x_scaling()));
-        let log_q = self.run(Task::Densities, &theta_scaled, &x_scaled, theta.len(), shared)?;
-        check_densities(log_q.into_iter().map(f64::from).collect())
+        check_densities(log_q)
     }
 
     /// As [`SplineFlow::transport`].
     pub fn transport(&mut self, x: &[f32], base: &[f32]) -> Result<(Vec<f32>, Vec<f64>)> {
         let base = self.flow.check_base(x, base)?;
-        if base.is_empty() {
-            return Ok((Vec::new(), Vec::new()));
+        let x = scaled(Rows::new("x", x, x.len())?, self.flow.x_scaling());
+        let (mut z, mut log_q) = (Vec::new(), Vec::new());
+        for base in base.data().chunks(CHUNK * self.config().theta_dim) {
+            log_q.extend(self.run(Task::Transport, base, &x)?);
+            let mut some = vec![0.0f32; base.len()];
+            self.resident.buffers.z.get(&*self.resident.queue, &mut some)?;
+            z.extend(some.into_iter().map(f64::from));
         }
-        let x_scaled = scaled(Rows::new("x", x, x.len())?, self.flow.x_scaling());
-        let log_q = self.run(Task::Transport, base.data(), &x_scaled, base.len(), true)?;
-        let mut z = vec![0.0f32; base.data().len()];
-        self.resident.buffers.z.get(&*self.resident.queue, &mut z)?;
-        let log_q = log_q.into_iter().map(f64::from).collect();
-        self.flow.unscaled(z.into_iter().map(f64::from), log_q)
+        self.flow.unscaled(z, log_q)
     }
 }
+
+/// Rows that are worked on at a time: memory does not grow with their number.
+const CHUNK: usize = 1 << 15;
 
 fn scaled(rows: Rows, scaling: &Scaling) -> Vec<f32> {
     rows.iter().flat_map(|row| scaling.apply::<f32>(row)).collect()

@@ -1,6 +1,6 @@
 //! Compiled kernels, each once for a process.
 
-use crate::kernel::{Backend, Program, source};
+use crate::kernel::{Backend, Kernel, Program, source};
 use crate::shape::{Shape, Tiling};
 use didyma::{FlowConfig, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,9 +28,14 @@ impl Programs {
         if let Some((.., program)) = compiled.iter().find(same) {
             return Ok(program.clone());
         }
-        let shared = shape.forward_shared(tiling).max(shape.backward_shared(tiling));
-        let program =
-            backend.compile(&source(shape, tiling), shared.min(backend.shared_memory()))?;
+        let shared = |kernel| match kernel {
+            Kernel::ForwardWithTape | Kernel::Forward | Kernel::Inverse => {
+                shape.forward_shared(tiling)
+            }
+            Kernel::Backward => shape.backward_shared(tiling),
+            _ => 0,
+        };
+        let program = backend.compile(&source(shape, tiling), &shared)?;
         compiled.push((shape.config.clone(), tiling, program.clone()));
         Ok(program)
     }

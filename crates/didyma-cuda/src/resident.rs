@@ -1,7 +1,7 @@
 //! A flow that lives on the device: parameters, images, and the buffers that a plan's rows pass through.
 
-use crate::buffers::Buffers;
-use crate::kernel::{Backend, Job, Kernel, Launch, Program, Queue, Recording, fault};
+use crate::buffers::{Buffer, Buffers};
+use crate::kernel::{Backend, Job, Kernel, Launch, Plain, Program, Queue, Recording, fault};
 use crate::packing::Packing;
 use crate::programs::Programs;
 use crate::shape::{
@@ -34,9 +34,8 @@ pub(crate) struct Resident {
     pub queue: Box<dyn Queue>,
     pub shape: Shape,
     pub buffers: Buffers,
-    /// Rows and groups that the buffers have room for.
-    rows: usize,
-    groups: usize,
+    /// The most rows and groups that each task had, which its recordings serve.
+    sizes: HashMap<Task, (usize, usize)>,
     /// What was recorded with the buffers where they are.
     recorded: HashMap<(Task, Tiling), Box<dyn Recording>>,
     /// Whether the images hold the parameters.
@@ -48,7 +47,7 @@ pub(crate) struct Resident {
 const PREPARE_THREADS: usize = 160;
 
 /// Numbers of `struct State` of the kernels.
-pub(crate) const STATE: usize = 6;
+pub(crate) const STATE: usize = 5;
 
 impl Resident {
     pub fn new(
@@ -73,8 +72,7 @@ impl Resident {
             queue,
             shape,
             buffers,
-            rows: 0,
-            groups: 0,
+            sizes: HashMap::new(),
             recorded: HashMap::new(),
             published: false,
             log_constant,
@@ -88,12 +86,12 @@ impl Resident {
         let limit = self.backend.shared_memory();
         let fits = |t| self.shape.forward_shared(t).max(self.shape.backward_shared(t)) <= limit;
         Tiling::of(rows, fits).ok_or_else(|| {
-            let FlowConfig { theta_dim, units, bins, .. } = self.shape.config;
+            let FlowConfig { theta_dim, x_dim, units, bins, .. } = self.shape.config;
             fault(
                 &self.backend.name(),
                 format!(
-                    "a flow of {theta_dim} parameters with flow.units {units} and flow.bins {bins} does not fit its \
-                     {} KB of shared memory: make flow.units smaller, or choose --device cpu",
+                    "a flow of {theta_dim} parameters and {x_dim} summaries with flow.units {units} and flow.bins {bins} does not \
+                     fit its {} KB of shared memory: make flow.units smaller, give fewer summaries, or choose --device cpu",
                     limit >> 10
                 ),
             )
@@ -102,11 +100,8 @@ impl Resident {
 
     /// Takes parameters over.
     pub fn set_params(&mut self, params: &[f32]) -> Result<()> {
-        if self.buffers.params.put(&*self.queue, params)? {
-            self.moved();
-        }
         self.published = false;
-        Ok(())
+        self.keep(|buffers| &mut buffers.params, params)
     }
 
     /// Copies the parameters into the images, if they came from the host.
@@ -124,9 +119,17 @@ impl Resident {
         Ok(())
     }
 
-    /// Forgets recordings: some memory has moved.
-    pub fn moved(&mut self) {
-        self.recorded.clear();
+    /// Copies numbers to one of the buffers.
+    pub fn keep<T: Plain>(
+        &mut self,
+        buffer: impl Fn(&mut Buffers) -> &mut Buffer,
+        numbers: &[T],
+    ) -> Result<()> {
+        let buffer = buffer(&mut self.buffers);
+        if buffer.lacks(size_of_val(numbers)) {
+            self.recorded.clear();
+        }
+        buffer.put(&*self.queue, numbers)
     }
 
     /// Does this with a plan, some time soon.
@@ -168,9 +171,6 @@ impl Resident {
         self.publish(&program)?;
         self.make_room(task, plan, tiling)?;
         let packing = Packing::of(plan);
-        if self.buffers.plan.reserve(&*self.queue, packing.bytes)? {
-            self.moved();
-        }
         let room = self.buffers.plan.memory();
         self.queue.send(room, room.bytes, &mut |to| {
             packing.write(plan, adam, clip, to);
@@ -190,43 +190,43 @@ impl Resident {
         Ok((BLOCKS * 256 * 16 * PEAK_LENGTH) as f64 / fastest)
     }
 
+    /// Makes room for what is done with a plan. Recordings are forgotten before anything moves: if there is no room, none
+    /// is left that knows of memory which is gone.
     fn make_room(&mut self, task: Task, plan: &Plan, tiling: Tiling) -> Result<()> {
-        let Self { queue, buffers, shape, .. } = self;
-        let queue = &**queue;
-        let (rows, groups) = (plan.pairs(), plan.groups().len());
-        let mut moved = rows > self.rows || groups > self.groups;
-        self.rows = self.rows.max(rows);
-        self.groups = self.groups.max(groups);
-        let (rows, groups) = (self.rows, self.groups);
-        moved |= buffers.contexts.reserve(queue, 4 * groups * shape.group_floats())?;
-        moved |= buffers.row_group.reserve(queue, 4 * rows)?;
-        moved |= buffers.log_q.reserve(queue, 4 * rows)?;
-        if task == Task::Transport {
-            moved |= buffers.z.reserve(queue, 4 * rows * shape.config.theta_dim)?;
+        let before = self.sizes.get(&task).copied().unwrap_or_default();
+        let (rows, groups) = (before.0.max(plan.pairs()), before.1.max(plan.groups().len()));
+        let Self { queue, buffers, shape, recorded, .. } = self;
+        // A smaller tile has more padding rows: room for the plan at hand, in its own tiles.
+        let tiles = plan.pairs().div_ceil(tiling.rows);
+        let steps = usize::from(task == Task::Step);
+        let losses = usize::from(matches!(task, Task::Loss | Task::Step));
+        let draws = usize::from(task == Task::Transport);
+        let needs = [
+            (&mut buffers.plan, Packing::of(plan).bytes),
+            (&mut buffers.contexts, 4 * groups * shape.group_floats()),
+            (&mut buffers.row_group, 4 * rows),
+            (&mut buffers.log_q, 4 * rows),
+            (&mut buffers.z, draws * 4 * rows * shape.config.theta_dim),
+            (&mut buffers.weights, losses * 4 * rows),
+            (&mut buffers.d_log_q, losses * 16 * rows),
+            (&mut buffers.group_losses, losses * 8 * groups),
+            (&mut buffers.tape, steps * 4 * tiles * shape.tape_floats(tiling)),
+            (&mut buffers.gradients, steps * 4 * tiles.min(GRADIENTS) * shape.gradient_stride()),
+            (&mut buffers.gradient, steps * 4 * shape.params),
+            (&mut buffers.norms, steps * 8 * shape.norms()),
+        ];
+        if (rows, groups) != before || needs.iter().any(|(buffer, bytes)| buffer.lacks(*bytes)) {
+            recorded.clear();
         }
-        if matches!(task, Task::Loss | Task::Step) {
-            moved |= buffers.weights.reserve(queue, 4 * rows)?;
-            moved |= buffers.d_log_q.reserve(queue, 16 * rows)?;
-            moved |= buffers.group_losses.reserve(queue, 8 * groups)?;
-        }
-        if task == Task::Step {
-            // A smaller tile has more padding rows: room for the plan at hand, in its own tiles.
-            let tiles = plan.pairs().div_ceil(tiling.rows);
-            moved |= buffers.tape.reserve(queue, 4 * tiles * shape.tape_floats(tiling))?;
-            let blocks = tiles.min(GRADIENTS);
-            moved |= buffers.gradients.reserve(queue, 4 * blocks * shape.gradient_stride())?;
-            moved |= buffers.gradient.reserve(queue, 4 * shape.params)?;
-            moved |= buffers.norms.reserve(queue, 8 * shape.norms())?;
-        }
-        if moved {
-            self.moved();
-        }
+        needs.into_iter().try_for_each(|(buffer, bytes)| buffer.reserve(&**queue, bytes))?;
+        self.sizes.insert(task, (rows, groups));
         Ok(())
     }
 
     /// The kernels of a task. Grids are as large as the buffers: blocks without work end at once.
     fn launches(&self, task: Task, tiling: Tiling) -> Vec<Launch> {
-        let Self { shape, rows, groups, .. } = self;
+        let shape = &self.shape;
+        let (rows, groups) = self.sizes[&task];
         let tiles = rows.div_ceil(tiling.rows);
         let updates = shape.params.div_ceil(SUM_THREADS);
         let launch = |kernel, blocks, threads, shared| Launch { kernel, blocks, threads, shared };
@@ -235,7 +235,7 @@ impl Resident {
         };
         let prepare =
             launch(Kernel::Prepare, shape.config.layers * (1 + groups), PREPARE_THREADS, 0);
-        let reduce = launch(Kernel::Reduce, *groups, 32, 0);
+        let reduce = launch(Kernel::Reduce, groups, 32, 0);
         match task {
             Task::Densities => vec![prepare, forward(Kernel::Forward)],
             Task::Transport => vec![prepare, forward(Kernel::Inverse)],

@@ -25,12 +25,17 @@ impl Computing {
     }
 
     /// What a run with these settings computes with. A GPU is opened, which takes a while.
-    pub fn machine(self, py: Python<'_>, config: &Config) -> PyResult<Machine> {
+    pub fn machine(
+        self,
+        py: Python<'_>,
+        config: &Config,
+        dims: (usize, usize),
+    ) -> PyResult<Machine> {
         let config = config.clone();
         let (machine, note) = wait(py, move || {
             let mut note = None;
             let keep = |text: &str| note = Some(text.to_owned());
-            let machine = self.device.machine(&config, self.threads, keep);
+            let machine = self.device.machine(&config, dims, self.threads, keep);
             Ok((machine, note))
         })?;
         if let Some(note) = note {

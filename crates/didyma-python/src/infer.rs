@@ -85,9 +85,9 @@ pub fn infer(
         }
     }
     let mut manifest = manifest;
-    let machine = computing.machine(py, &manifest.config)?;
     let task = manifest.problem().map_err(python)?;
     let x_dim = task.observation.len();
+    let machine = computing.machine(py, &manifest.config, (task.prior.dim(), x_dim))?;
     let mut caller = running.caller(py, function.as_ref(), &task.prior, x_dim)?;
     if let (Some(problem), Some((function, _))) = (&mut manifest.problem, &caller.function) {
         problem.source = Source::Function { batch: function.batch() };
@@ -172,8 +172,9 @@ fn go_on(
             None => "simulator was given, but the run knows its own: leave it out",
         }));
     }
-    let machine = computing.machine(py, &manifest.config)?;
     let task = manifest.problem().map_err(python)?;
+    let dims = (task.prior.dim(), task.observation.len());
+    let machine = computing.machine(py, &manifest.config, dims)?;
     // A finished run needs nothing of them.
     let simulator = simulator.filter(|_| unfinished);
     let executor = running.executor.filter(|_| unfinished);

@@ -82,8 +82,9 @@ impl Npe {
         let config = choices.config(None)?;
         let (prior, x_o) = (prior::of(prior)?, observation("x_o", x_o, None)?);
         let truth = self::truth(truth, &prior)?;
+        let dims = (prior.dim(), x_o.len());
         let steps = Steps::new(prior, x_o, config).map_err(python)?;
-        let device = computing.machine(py, steps.config())?.device;
+        let device = computing.machine(py, steps.config(), dims)?.device;
         let state = Mutex::new(State { steps, others: 0, under_way: None });
         Ok(Self { state, device, truth, name: name.to_owned() })
     }

@@ -106,7 +106,7 @@ impl StepReport {
             reduction_ms: 1e3 * reduction,
             estimator_share: on_host.then(|| (planning + reduction / threads) / seconds),
             peak_rss_mb: peak_rss_mb(),
-            kernels: f32::kernels().name,
+            kernels: if on_host { f32::kernels().name } else { "cuda" },
             steps,
             fastest_ms: 1e3 * fastest,
             sizes,

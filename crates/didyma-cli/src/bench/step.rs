@@ -69,8 +69,9 @@ pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
         Opened::Cpu => STRETCH_CPU,
         Opened::Cuda(_) => STRETCH_GPU,
     };
+    let each = (threads / args.seeds).max(1);
     let mut trainers = (0..args.seeds as u64)
-        .map(|seed| Trainer::new(args, opened.machine(threads), 1 + seed, stretch))
+        .map(|seed| Trainer::new(args, opened.machine(each), 1 + seed, stretch))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let warm =
         |trainer: &mut Trainer| (0..WARM_UP).try_for_each(|_| trainer.stretch(&flow).map(drop));

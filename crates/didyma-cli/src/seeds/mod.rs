@@ -20,9 +20,9 @@ use table::{Failed, Table};
 
 /// Begins runs of several seeds and carries them through.
 pub fn infer(args: &InferArgs) -> anyhow::Result<ExitCode> {
-    let (_, manifest) = asked(args)?;
+    let (task, manifest) = asked(args)?;
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest, "seeds"));
-    let machine = args.device.machine(&manifest.config, args.threads.count())?;
+    let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
     let group = Group::create(&out, &manifest, args.seeds)?;
     Work { group, problem: manifest.problem, machine, retry_failed: false }.carry_on(args.json)
 }
@@ -32,7 +32,8 @@ pub fn resume(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let group = Group::open(&args.dir)?;
     let manifest = group.manifest(group.seeds().start);
     let problem = args.problem_of(&manifest)?;
-    let machine = args.device.machine(&manifest.config, args.threads.count())?;
+    let task = manifest.problem()?;
+    let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
     Work { group, problem, machine, retry_failed: args.retry_failed }.carry_on(args.json)
 }
 

@@ -44,7 +44,9 @@ const TINY: [&str; 14] = [
 /// Arguments of a tiny run, by TGRR unless they say otherwise.
 fn tiny<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let method = if more.contains(&"--method") { 2 } else { 0 };
-    [&["infer", task, "--out", out], &TINY[method..], more].concat()
+    // What is tested of bytes and threads is told of the CPU.
+    let device: &[&str] = if more.contains(&"--device") { &[] } else { &["--device", "cpu"] };
+    [&["infer", task, "--out", out], &TINY[method..], device, more].concat()
 }
 
 /// A finished tiny run of two-moons that tests may copy, but not change.

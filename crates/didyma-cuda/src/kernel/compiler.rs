@@ -4,7 +4,11 @@ use super::discovery::versions;
 use cudarc::nvrtc::{CompileError, CompileOptions, Ptx, compile_ptx_with_opts};
 use didyma::Result;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What the compiler is told.
+const OPTIONS: [&str; 1] = ["--std=c++17"];
 
 /// The kernels in the driver's own language, or what the compiler said.
 pub(super) fn compile(
@@ -13,7 +17,7 @@ pub(super) fn compile(
 ) -> std::result::Result<Ptx, String> {
     let options = CompileOptions {
         arch: Some(architecture),
-        options: vec!["--std=c++17".to_owned()],
+        options: OPTIONS.map(str::to_owned).to_vec(),
         ..CompileOptions::default()
     };
     compile_ptx_with_opts(source, options).map_err(|error| match error {
@@ -22,28 +26,43 @@ pub(super) fn compile(
     })
 }
 
-/// Kernels that an earlier process compiled, or those of `compile`, which are then kept. Compiling takes seconds.
-pub(super) fn cached(
+/// What `load` makes of kernels that an earlier process compiled, or of those of `compile`, which are then kept: compiling
+/// takes seconds. A file that cannot be loaded is replaced.
+pub(super) fn cached<T>(
     source: &str,
     architecture: &str,
     compile: impl FnOnce() -> Result<Ptx>,
-) -> Result<Ptx> {
+    load: impl Fn(Ptx) -> Result<T>,
+) -> Result<T> {
     let mut hasher = DefaultHasher::new();
-    (source, architecture, versions().ok().map(|v| v.compiler), env!("CARGO_PKG_VERSION"))
-        .hash(&mut hasher);
+    let compiler = versions().ok().map(|versions| versions.compiler);
+    (source, architecture, OPTIONS, compiler, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
     let path = cache_folder().map(|folder| folder.join(format!("{:016x}.ptx", hasher.finish())));
-    if let Some(found) = path.as_ref().and_then(|path| std::fs::read_to_string(path).ok()) {
-        return Ok(Ptx::from_src(found));
+    let kept = path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+    let kept = kept.filter(|text| is_whole(text)).map(|text| load(Ptx::from_src(text)));
+    if let Some(Ok(loaded)) = kept {
+        return Ok(loaded);
     }
-    let ptx = compile()?;
-    if let Some(path) = path {
-        // Whole or not at all, and without it the next process compiles again.
-        let beside = path.with_extension(std::process::id().to_string());
-        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        let kept = folder.and_then(|()| std::fs::write(&beside, ptx.to_src()));
-        let _ = kept.and_then(|()| std::fs::rename(&beside, &path));
-    }
-    Ok(ptx)
+    let text = compile()?.to_src();
+    let loaded = load(Ptx::from_src(text.clone()))?;
+    // Without it, the next process compiles again.
+    let _ = path.map(|path| keep(&path, text.as_bytes()));
+    Ok(loaded)
+}
+
+/// Whether nothing is missing at the end, where a computer that lost power would have left zeros.
+fn is_whole(text: &str) -> bool {
+    text.trim_end().ends_with('}') && !text.contains('\0')
+}
+
+/// Writes a file whole or not at all, whoever else writes it.
+fn keep(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// Where programs of this user keep what they can make again.

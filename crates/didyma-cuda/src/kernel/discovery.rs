@@ -7,6 +7,7 @@ use cudarc::driver::sys::{self, CUresult};
 use cudarc::driver::{DriverError, result};
 use cudarc::nvrtc::sys as nvrtc;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Why there is no GPU to compute with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(crate) struct Versions {
 }
 
 /// Below this, functions that are needed are missing.
-const OLDEST: (i32, i32) = (12, 0);
+const OLDEST: (i32, i32) = (12, 8);
 
 /// Whether there is a driver at all.
 pub(crate) fn has_driver() -> bool {
@@ -31,8 +32,13 @@ pub(crate) fn has_driver() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// The driver and its compiler, if they work together.
+/// The driver and its compiler, if they work together; looked at once.
 pub(crate) fn versions() -> Looked<Versions> {
+    static FOUND: OnceLock<Looked<Versions>> = OnceLock::new();
+    FOUND.get_or_init(look_at_versions).clone()
+}
+
+fn look_at_versions() -> Looked<Versions> {
     let driver = guarded(driver_version)?;
     if driver < OLDEST {
         return Err(Missing(format!(
@@ -126,6 +132,9 @@ pub(crate) fn start_words(error: DriverError) -> String {
 
 /// Looks without a panic: the bindings panic where a library lacks a function.
 pub(crate) fn guarded<T>(look: impl FnOnce() -> Looked<T>) -> Looked<T> {
+    // The hook is the whole process's: two at once could leave the silent one behind.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
     let found = catch_unwind(AssertUnwindSafe(look));

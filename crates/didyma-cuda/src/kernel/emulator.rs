@@ -54,7 +54,7 @@ impl Backend for Emulator {
         SHARED_MEMORY
     }
 
-    fn compile(&self, source: &str, _: usize) -> Result<Arc<dyn Program>> {
+    fn compile(&self, source: &str, _: &dyn Fn(Kernel) -> usize) -> Result<Arc<dyn Program>> {
         let mut text = format!("{}\n{source}\n", include_str!("cuda/emulator.cu"));
         for (_, name) in Kernel::ALL {
             text += &format!(

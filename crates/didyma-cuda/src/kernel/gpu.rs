@@ -113,21 +113,23 @@ impl Backend for Gpu {
         self.shared_memory
     }
 
-    fn compile(&self, source: &str, shared: usize) -> Result<Arc<dyn Program>> {
-        let architecture = self.architecture();
-        let ptx = cached(source, architecture, || {
+    fn compile(&self, source: &str, shared: &dyn Fn(Kernel) -> usize) -> Result<Arc<dyn Program>> {
+        let (architecture, failed) = (self.architecture(), |error| self.error(error));
+        let compile = || {
             compile(source, architecture).map_err(|said| {
-                let problem =
-                    format!("the kernels do not compile here; choose --device cpu. {said}");
-                fault(&self.name, problem)
+                let why = "the kernels do not compile here; choose --device cpu.";
+                fault(&self.name, format!("{why} {said}"))
             })
-        })?;
-        let failed = |error| self.error(error);
-        let module = self.context.load_module(ptx).map_err(failed)?;
+        };
+        let load = |ptx| self.context.load_module(ptx).map_err(failed);
+        let module = cached(source, architecture, compile, load)?;
         let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        let functions = Kernel::ALL.iter().map(|(_, name)| {
+        let functions = Kernel::ALL.iter().map(|&(kernel, name)| {
             let function = module.load_function(name)?;
-            function.set_attribute(attribute, shared as i32)?;
+            // With what a kernel declares itself, the limit would be passed.
+            if shared(kernel) > 0 {
+                function.set_attribute(attribute, shared(kernel) as i32)?;
+            }
             Ok(function)
         });
         let functions =

@@ -183,8 +183,8 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Bytes of shared memory that a block can have.
     fn shared_memory(&self) -> usize;
 
-    /// Compiles the kernels, each of them for these bytes of shared memory at most.
-    fn compile(&self, source: &str, shared: usize) -> Result<Arc<dyn Program>>;
+    /// Compiles the kernels, each of them for so many bytes of shared memory at most, beside what it declares itself.
+    fn compile(&self, source: &str, shared: &dyn Fn(Kernel) -> usize) -> Result<Arc<dyn Program>>;
 }
 
 /// An error of this device that names its remedy.
@@ -210,13 +210,22 @@ pub(crate) fn bytes_of_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
     }
 }
 
-/// Numbers without padding of which every pattern of bits is a value.
-pub(crate) trait Plain: Copy {}
-impl Plain for f32 {}
-impl Plain for f64 {}
-impl Plain for u32 {}
-impl Plain for u64 {}
-impl Plain for [i32; 2] {}
+/// # Safety
+/// Only for numbers without padding of which every pattern of bits is a value.
+#[allow(unsafe_code)]
+pub(crate) unsafe trait Plain: Copy {}
+// SAFETY: plain numbers.
+#[allow(unsafe_code)]
+unsafe impl Plain for f32 {}
+// SAFETY: plain numbers.
+#[allow(unsafe_code)]
+unsafe impl Plain for f64 {}
+// SAFETY: plain numbers.
+#[allow(unsafe_code)]
+unsafe impl Plain for u64 {}
+// SAFETY: plain numbers, side by side.
+#[allow(unsafe_code)]
+unsafe impl Plain for [i32; 2] {}
 
 #[cfg(test)]
 mod tests {

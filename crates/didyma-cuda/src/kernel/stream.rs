@@ -75,6 +75,17 @@ impl Stream {
         Ok(())
     }
 
+    /// Pinned memory, and the event of the last copy from it.
+    fn staging(&self, bytes: usize) -> Result<(PinnedHostSlice<u8>, CudaEvent)> {
+        let context = self.stream.context();
+        // SAFETY: it is filled before anybody reads it.
+        let memory = unsafe { context.alloc_pinned_with_flags(bytes, 0) };
+        let mut memory = self.check(memory)?;
+        self.check(memory.as_mut_slice())?.fill(0);
+        let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
+        Ok((memory, self.check(context.new_event(Some(flags)))?))
+    }
+
     fn bind(&self) -> Result<()> {
         self.check(self.stream.context().bind_to_thread())
     }
@@ -112,14 +123,7 @@ impl Queue for Stream {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
         if staging.slots.first().is_none_or(|(memory, _)| memory.len() < bytes) {
             self.check(self.stream.synchronize())?;
-            staging.slots.clear();
-            for _ in 0..AHEAD {
-                // SAFETY: every byte is written before it is copied.
-                let memory = unsafe { self.stream.context().alloc_pinned_with_flags(bytes, 0) };
-                let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
-                let event = self.check(self.stream.context().new_event(Some(flags)))?;
-                staging.slots.push((self.check(memory)?, event));
-            }
+            staging.slots = (0..AHEAD).map(|_| self.staging(bytes)).collect::<Result<_>>()?;
         }
         let slot = staging.next % AHEAD;
         staging.next = slot + 1;

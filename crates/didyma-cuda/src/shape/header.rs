@@ -1,6 +1,7 @@
 //! What is written before the kernels: the constants of a flow's shape.
 
 use super::*;
+use didyma::train::AdamConfig;
 use std::fmt::Write;
 
 impl Shape {
@@ -54,6 +55,7 @@ impl Shape {
             ("FLOOR", interval * smallest),
             ("SLOPE", interval * (1.0 - smallest * self.config.bins as f64)),
             ("MIN_DERIVATIVE", didyma::kernel::MIN_DERIVATIVE),
+            ("NORM_FLOOR", AdamConfig::NORM_FLOOR),
             ("LEAST_FIRST", didyma::kernel::LEAST_M),
             ("LEAST_SECOND", didyma::kernel::LEAST_V),
         ] {

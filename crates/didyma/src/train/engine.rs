@@ -34,7 +34,7 @@ pub trait Engine: Send {
     /// Unless `to` is as long as the parameters.
     fn read_params(&self, to: &mut [f32]) -> Result<()>;
 
-    /// Copies out all that a later step depends on beside the dataset; an error leaves `to` as it was.
+    /// Copies out all that a later step depends on beside the dataset; a failed step leaves `to` as it was.
     fn read_state(&self, to: &mut EngineState) -> Result<()>;
 
     /// Puts back what [`Engine::read_state`] copied out, or new parameters with moments of zero.

@@ -78,6 +78,7 @@ static Barrier block_barrier, warp_barriers[32];
 static void __syncthreads() {
     block_barrier.wait(blockDim.x);
 }
+static void __syncwarp() {}
 static void atomicAdd(float *to, float value) {
     *to += value;
 }

@@ -91,7 +91,6 @@ extern "C" __global__ void adam(Job job) {
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         if (failed && state->diverged == 0) {
             state->diverged_value = reason == 1 ? state->loss : norm;
-            state->diverged_after = state->losses;
             state->diverged = reason;
         } else if (!failed) {
             state->loss_sum += state->loss;
@@ -100,7 +99,7 @@ extern "C" __global__ void adam(Job job) {
     }
     int i = blockIdx.x * SUM_THREADS + threadIdx.x;
     if (failed || i >= PARAMS) return;
-    double room = plan->clip / (norm + 1e-6);
+    double room = plan->clip / (norm + NORM_FLOOR);
     float scale = (float)(room < 1.0 ? room : 1.0);
     float weight = job.params[i], m = job.first_moments[i], v = job.second_moments[i];
     float g = settled(job.gradient[i] * scale + (float)plan->coupled_decay * weight, LEAST_FIRST);

@@ -1,6 +1,6 @@
 // What all kernels share: the job, vectors of rows, and asynchronous copies.
 //
-// Didyma writes the constants of a flow's shape before this file (see ../shape.rs), so that every loop has a known
+// Didyma writes the constants of a flow's shape before this file (see src/shape/header.rs), so that every loop has a known
 // length. Activations are [feature][row], rows side by side: a warp reads rows, and a gradient sums over them.
 
 typedef unsigned int u32;
@@ -38,7 +38,6 @@ struct State {
     // 0; or why this step and all after it changed nothing: 1 the loss, 2 the gradient's norm.
     u64 diverged;
     double diverged_value;
-    u64 diverged_after;
     // Of the latest plan.
     double loss;
 };

@@ -59,7 +59,7 @@ __device__ Parts split(float a) {
 #ifndef EMULATED
 // sum[16][8] += a[16][8] b[8][8], of which a warp holds the parts as the tensor cores have it.
 __device__ void multiply(float *sum, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
@@ -105,6 +105,7 @@ __device__ __forceinline__ void outer_product(int d, int outputs, Input input, i
     int across = (inputs / 8 + INPUT_TILES) / INPUT_TILES, items = (outputs + 15) / 16 * across;
 #pragma unroll 1
     for (int item = (threadIdx.x - THREADS) / 32; item < items; item += BACKWARD_HELPERS / 32) {
+        __syncwarp();
         int o = item / across * 16 + group, i = item % across * (8 * INPUT_TILES);
         const float *left[2], *right[INPUT_TILES];
         left[0] = shared_floats + d + min(o, outputs - 1) * STRIDE + place;

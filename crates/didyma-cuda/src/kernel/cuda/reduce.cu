@@ -23,14 +23,14 @@ template <typename Join> __device__ double across(double value, double *scratch,
 // Adds factor · softmax to the derivatives of a block of rows and the row that it shares with others, if any; returns
 // factor · log-mean-exp. A block without any density gives an infinite loss, which no step survives.
 __device__ double log_mean_exp(double factor, const double *u, double *d, int from, int size, bool shared, double *scratch) {
-    auto larger = [](double a, double b) { return a > b ? a : b; };
+    // The same in both orders, as lanes that differ would wait for each other for ever: what is not a number is left out.
+    auto larger = [](double a, double b) { return fmax(a, b); };
     auto plus = [](double a, double b) { return a + b; };
     int lane = threadIdx.x;
     bool own = shared && lane == 0;
     double top = -INFINITY_64;
     for (int i = lane; i < size; i += LANES) top = larger(top, u[from + i]);
     if (own) top = larger(top, u[0]);
-    // What is not a number is not the largest, but makes the sum none.
     top = across(top, scratch, larger);
     if (top == -INFINITY_64) return factor * top;
     double sum = 0.0;

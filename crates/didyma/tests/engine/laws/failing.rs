@@ -63,6 +63,11 @@ pub fn a_step_that_is_not_finite_changes_nothing(device: &Arc<dyn Device>) {
     let mut bad = Plan::default();
     bad.push_own(49, f64::NAN);
     fails_as(device, &bad, "loss");
+    // A block that has no number at all, smaller than a warp: no lane may wait for another that has given up.
+    let mut none = Plan::default();
+    none.group(5, 0..6).log_weights(&[f64::NAN; 6]).log_mean_exp(1.0);
+    let mut engine = Case::small(50).engine(device, AdamConfig::default());
+    assert!(engine.evaluate(&none).is_err());
     let mut engine = Case::small(50).engine(device, AdamConfig::default());
     let error = engine.evaluate(&bad).unwrap_err();
     assert!(matches!(error, Error::Diverged { what: "loss", step: 1, .. }), "{error}");
