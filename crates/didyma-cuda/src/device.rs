@@ -4,7 +4,8 @@ use crate::engine::CudaEngine;
 use crate::evaluator::Evaluator;
 use crate::kernel::{self, Backend, Gpu, Missing};
 use crate::programs::Programs;
-use crate::resident::Resident;
+use crate::resident::tiling;
+use crate::shape::Shape;
 use didyma::device::Device;
 use didyma::estimator::Plan;
 use didyma::train::{AdamConfig, Engine};
@@ -81,7 +82,7 @@ impl Cuda {
 
     /// Refuses a flow that is too large for the device.
     pub fn check(&self, flow: &SplineFlow) -> Result<()> {
-        Resident::new(&self.backend, &self.programs, flow).map(drop)
+        tiling(&*self.backend, &Shape::new(flow), 1).map(drop)
     }
 
     fn on(backend: Arc<dyn Backend>) -> Self {

@@ -49,6 +49,23 @@ const PREPARE_THREADS: usize = 160;
 /// Numbers of `struct State` of the kernels.
 pub(crate) const STATE: usize = 5;
 
+/// The tile for a plan of so many rows; an error if the device has no room for any tile of such a flow.
+pub(crate) fn tiling(backend: &dyn Backend, shape: &Shape, rows: usize) -> Result<Tiling> {
+    let limit = backend.shared_memory();
+    let fits = |t| shape.forward_shared(t).max(shape.backward_shared(t)) <= limit;
+    Tiling::of(rows, fits).ok_or_else(|| {
+        let FlowConfig { theta_dim, x_dim, units, bins, .. } = shape.config;
+        fault(
+            &backend.name(),
+            format!(
+                "a flow of {theta_dim} parameters and {x_dim} summaries with flow.units {units} and flow.bins {bins} does not \
+                 fit its {} KB of shared memory: make flow.units smaller, give fewer summaries, or choose --device cpu",
+                limit >> 10
+            ),
+        )
+    })
+}
+
 impl Resident {
     pub fn new(
         backend: &Arc<dyn Backend>,
@@ -56,6 +73,7 @@ impl Resident {
         flow: &SplineFlow,
     ) -> Result<Self> {
         let shape = Shape::new(flow);
+        tiling(&**backend, &shape, 1)?;
         let queue = backend.queue()?;
         let mut buffers = Buffers::default();
         for (image, floats) in buffers.images.iter_mut().zip(shape.image_sizes()) {
@@ -66,7 +84,7 @@ impl Resident {
         let dim = flow.config().theta_dim as f64;
         let log_constant =
             -flow.theta_scaling().log_volume() - 0.5 * dim * std::f64::consts::TAU.ln();
-        let resident = Self {
+        Ok(Self {
             backend: backend.clone(),
             programs: programs.clone(),
             queue,
@@ -76,26 +94,11 @@ impl Resident {
             recorded: HashMap::new(),
             published: false,
             log_constant,
-        };
-        resident.tiling(1)?;
-        Ok(resident)
+        })
     }
 
-    /// The tile for a plan of so many rows.
     fn tiling(&self, rows: usize) -> Result<Tiling> {
-        let limit = self.backend.shared_memory();
-        let fits = |t| self.shape.forward_shared(t).max(self.shape.backward_shared(t)) <= limit;
-        Tiling::of(rows, fits).ok_or_else(|| {
-            let FlowConfig { theta_dim, x_dim, units, bins, .. } = self.shape.config;
-            fault(
-                &self.backend.name(),
-                format!(
-                    "a flow of {theta_dim} parameters and {x_dim} summaries with flow.units {units} and flow.bins {bins} does not \
-                     fit its {} KB of shared memory: make flow.units smaller, give fewer summaries, or choose --device cpu",
-                    limit >> 10
-                ),
-            )
-        })
+        tiling(&*self.backend, &self.shape, rows)
     }
 
     /// Takes parameters over.
@@ -169,8 +172,8 @@ impl Resident {
         let tiling = self.tiling(plan.pairs())?;
         let program = self.programs.get(&*self.backend, &self.shape, tiling)?;
         self.publish(&program)?;
-        self.make_room(task, plan, tiling)?;
         let packing = Packing::of(plan);
+        self.make_room(task, plan, packing.bytes, tiling)?;
         let room = self.buffers.plan.memory();
         self.queue.send(room, room.bytes, &mut |to| {
             packing.write(plan, adam, clip, to);
@@ -192,7 +195,7 @@ impl Resident {
 
     /// Makes room for what is done with a plan. Recordings are forgotten before anything moves: if there is no room, none
     /// is left that knows of memory which is gone.
-    fn make_room(&mut self, task: Task, plan: &Plan, tiling: Tiling) -> Result<()> {
+    fn make_room(&mut self, task: Task, plan: &Plan, packed: usize, tiling: Tiling) -> Result<()> {
         let before = self.sizes.get(&task).copied().unwrap_or_default();
         let (rows, groups) = (before.0.max(plan.pairs()), before.1.max(plan.groups().len()));
         let Self { queue, buffers, shape, recorded, .. } = self;
@@ -202,7 +205,7 @@ impl Resident {
         let losses = usize::from(matches!(task, Task::Loss | Task::Step));
         let draws = usize::from(task == Task::Transport);
         let needs = [
-            (&mut buffers.plan, Packing::of(plan).bytes),
+            (&mut buffers.plan, packed),
             (&mut buffers.contexts, 4 * groups * shape.group_floats()),
             (&mut buffers.row_group, 4 * rows),
             (&mut buffers.log_q, 4 * rows),
