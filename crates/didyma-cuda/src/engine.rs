@@ -4,7 +4,6 @@ use crate::kernel::{Backend, bytes_of};
 use crate::programs::Programs;
 use crate::resident::{Resident, STATE, Task};
 use didyma::estimator::Plan;
-use didyma::flow::ScaledData;
 use didyma::train::{AdamConfig, Engine, EngineState};
 use didyma::{Dataset, Error, Result, SplineFlow};
 use std::cell::Cell;
@@ -43,10 +42,13 @@ impl CudaEngine {
     ) -> Result<Self> {
         adam.check()?;
         flow.check_params(&params)?;
-        let resident = Resident::new(backend, programs, &flow)?;
-        let mut engine =
-            Self { flow, resident, adam, rows: 0, steps: Cell::new(0), noted_before: Cell::new(0) };
-        engine.load(data)?;
+        flow.check_pairs(data.theta(), data.x())?;
+        let mut resident = Resident::new(backend, programs, &flow)?;
+        resident.keep(|buffers| &mut buffers.theta, data.theta().data())?;
+        resident.keep(|buffers| &mut buffers.x, data.x().data())?;
+        resident.keep(|buffers| &mut buffers.log_prior, data.log_prior())?;
+        let (rows, steps, noted_before) = (data.len(), Cell::new(0), Cell::new(0));
+        let mut engine = Self { flow, resident, adam, rows, steps, noted_before };
         engine.restore(&EngineState::fresh(params))?;
         Ok(engine)
     }
@@ -96,17 +98,6 @@ impl CudaEngine {
 }
 
 impl Engine for CudaEngine {
-    fn load(&mut self, data: &Dataset) -> Result<()> {
-        let ScaledData { theta, x, log_prior } = self.flow.scaled_data(data)?;
-        // No step may use what is only half there.
-        self.rows = 0;
-        self.resident.keep(|buffers| &mut buffers.theta, &theta)?;
-        self.resident.keep(|buffers| &mut buffers.x, &x)?;
-        self.resident.keep(|buffers| &mut buffers.log_prior, &log_prior)?;
-        self.rows = log_prior.len();
-        Ok(())
-    }
-
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
         AdamConfig::check_rate(learning_rate)?;
         plan.check(self.rows)?;

@@ -4,9 +4,9 @@ use crate::kernel::Backend;
 use crate::programs::Programs;
 use crate::resident::{Resident, Task};
 use didyma::estimator::Plan;
-use didyma::flow::check_densities;
+use didyma::flow::{check_densities, check_samples};
 use didyma::train::AdamConfig;
-use didyma::{FlowConfig, Result, Rows, Scaling, SplineFlow};
+use didyma::{FlowConfig, Result, Rows, SplineFlow};
 use std::sync::Arc;
 
 /// A flow with its parameters on a device.
@@ -38,10 +38,7 @@ impl Evaluator {
 
     /// Whether it is of this flow; other parameters of the same shape are taken over by [`Self::set_params`].
     pub fn is_of(&self, flow: &SplineFlow) -> bool {
-        let same = |ours, theirs| ours == theirs;
         self.config() == flow.config()
-            && same(self.flow.theta_scaling(), flow.theta_scaling())
-            && same(self.flow.x_scaling(), flow.x_scaling())
     }
 
     pub fn has_params(&self, params: &[f32]) -> bool {
@@ -75,13 +72,12 @@ impl Evaluator {
     /// As [`SplineFlow::log_density`].
     pub fn log_density(&mut self, theta: Rows, x: Rows) -> Result<Vec<f64>> {
         let shared = self.flow.check_pairs(theta, x)?;
-        let theta = scaled(theta, self.flow.theta_scaling());
-        let x = scaled(x, self.flow.x_scaling());
+        let (theta, x) = (theta.data(), x.data());
         let (theta_chunk, x_chunk) = (CHUNK * self.config().theta_dim, CHUNK * self.config().x_dim);
         let mut log_q = Vec::new();
         for (i, theta) in theta.chunks(theta_chunk).enumerate() {
             let own = || &x[i * x_chunk..x.len().min((i + 1) * x_chunk)];
-            log_q.extend(self.run(Task::Densities, theta, if shared { &x } else { own() })?);
+            log_q.extend(self.run(Task::Densities, theta, if shared { x } else { own() })?);
         }
         check_densities(log_q)
     }
@@ -89,21 +85,17 @@ impl Evaluator {
     /// As [`SplineFlow::transport`].
     pub fn transport(&mut self, x: &[f32], base: &[f32]) -> Result<(Vec<f32>, Vec<f64>)> {
         let base = self.flow.check_base(x, base)?;
-        let x = scaled(Rows::new("x", x, x.len())?, self.flow.x_scaling());
-        let (mut z, mut log_q) = (Vec::new(), Vec::new());
+        let (mut theta, mut log_q) = (Vec::new(), Vec::new());
         for base in base.data().chunks(CHUNK * self.config().theta_dim) {
-            log_q.extend(self.run(Task::Transport, base, &x)?);
+            log_q.extend(self.run(Task::Transport, base, x)?);
             let mut some = vec![0.0f32; base.len()];
             self.resident.buffers.z.get(&*self.resident.queue, &mut some)?;
-            z.extend(some.into_iter().map(f64::from));
+            theta.append(&mut some);
         }
-        self.flow.unscaled(z, log_q)
+        check_samples(&theta, &log_q, self.config().theta_dim)?;
+        Ok((theta, log_q))
     }
 }
 
 /// Rows that are worked on at a time: memory does not grow with their number.
 const CHUNK: usize = 1 << 15;
-
-fn scaled(rows: Rows, scaling: &Scaling) -> Vec<f32> {
-    rows.iter().flat_map(|row| scaling.apply::<f32>(row)).collect()
-}

@@ -82,8 +82,7 @@ impl Resident {
         buffers.places.put(&*queue, &shape.places())?;
         buffers.state.reserve(&*queue, 8 * STATE)?;
         let dim = flow.config().theta_dim as f64;
-        let log_constant =
-            -flow.theta_scaling().log_volume() - 0.5 * dim * std::f64::consts::TAU.ln();
+        let log_constant = -0.5 * dim * std::f64::consts::TAU.ln();
         Ok(Self {
             backend: backend.clone(),
             programs: programs.clone(),

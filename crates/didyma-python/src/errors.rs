@@ -108,7 +108,6 @@ pub fn in_python(text: &str) -> String {
             "then go on (retry_failed=True makes the failed ones again)",
         ),
         ("`didyma settings` lists them all", "didyma.settings() lists them all"),
-        ("(Scaling::of) ", ""),
         ("or say their proposal", "or say where they come from, as proposal=prior"),
         (
             "or `didyma report --predictive` for a problem of your own",

@@ -77,7 +77,20 @@ pub struct Coordinates {
     space: Space,
     bend: Option<f64>,
     theta: Whitening,
-    x: crate::Scaling,
+    x: Scaling,
+}
+
+/// v ↦ (v − mean) / scale, number by number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Scaling {
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl Scaling {
+    fn identity(dim: usize) -> Self {
+        Self { mean: vec![0.0; dim], scale: vec![1.0; dim] }
+    }
 }
 
 /// Simulations that coordinates are chosen by.
@@ -119,7 +132,7 @@ impl Coordinates {
     /// θ and x as they are, or θ in R^D.
     pub fn plain(space: Space, theta_dim: usize, x_dim: usize) -> Self {
         let theta = Whitening { mean: vec![0.0; theta_dim], factor: Cholesky::identity(theta_dim) };
-        Self { space, bend: None, theta, x: crate::Scaling::identity(x_dim) }
+        Self { space, bend: None, theta, x: Scaling::identity(x_dim) }
     }
 
     /// Coordinates for simulations of these rounds.
@@ -253,14 +266,14 @@ impl Whitening {
 }
 
 /// Median, and half the distance of the quantiles at 16 and 84 %; where that is 0, of `fallback`; else 1.
-fn robust_scaling(rows: Rows, fallback: Rows) -> crate::Scaling {
+fn robust_scaling(rows: Rows, fallback: Rows) -> Scaling {
     let quantiles = |rows: Rows, i: usize| {
         let mut column: Vec<f64> = rows.iter().map(|row| f64::from(row[i])).collect();
         column.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| column[((column.len() - 1) as f64 * share).round() as usize];
         (at(0.5), (at(0.8413) - at(0.1587)) / 2.0)
     };
-    let mut scaling = crate::Scaling::identity(rows.columns());
+    let mut scaling = Scaling::identity(rows.columns());
     for i in 0..rows.columns() {
         let ((median, spread), (_, other)) = (quantiles(rows, i), quantiles(fallback, i));
         scaling.mean[i] = median;
@@ -272,8 +285,8 @@ fn robust_scaling(rows: Rows, fallback: Rows) -> crate::Scaling {
 }
 
 /// Mean and standard deviation; a number that does not vary keeps its unit.
-fn moment_scaling(rows: Rows) -> crate::Scaling {
-    let (mut scaling, n) = (crate::Scaling::identity(rows.columns()), rows.len() as f64);
+fn moment_scaling(rows: Rows) -> Scaling {
+    let (mut scaling, n) = (Scaling::identity(rows.columns()), rows.len() as f64);
     for i in 0..rows.columns() {
         let column = || rows.iter().map(|row| f64::from(row[i]));
         let mean = column().sum::<f64>() / n;

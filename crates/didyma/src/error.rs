@@ -201,7 +201,7 @@ pub enum Error {
     /// Finite input that is too large for the flow.
     #[error(
         "{what} of row {row} is {value}: theta, x or the parameters are too large there for f32; \
-         bring theta and x to unit scale (Scaling::of) before the flow"
+         bring theta and x to unit scale before the flow"
     )]
     OutOfRange {
         /// log q, or a sampled θ.

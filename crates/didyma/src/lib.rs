@@ -92,7 +92,7 @@ pub mod workload;
 
 pub use dataset::Dataset;
 pub use error::{Error, Result};
-pub use flow::{FlowConfig, Scaling, SplineFlow, Tape};
+pub use flow::{FlowConfig, SplineFlow, Tape};
 pub use rows::Rows;
 
 /// The README's example, kept true by compiling it.

@@ -360,7 +360,7 @@ impl Posterior {
 
     /// Reads what [`Posterior::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, FileProblem> {
-        let file = TensorFile::decode(bytes, KIND, |_| Ok(vec![PARAMS.to_owned()]))?;
+        let file = TensorFile::decode(bytes, KIND, &[PARAMS])?;
         Self::decode(file, |_| Ok(()))
     }
 

@@ -60,8 +60,10 @@ impl TensorFile {
 
     /// Reads a file of this kind with these tensors and no others, in the order in which they were saved.
     pub fn load(path: &Path, kind: &'static str, names: &[&str]) -> Result<Self> {
-        let names = names.iter().map(|&name| name.to_owned()).collect();
-        read(path, |bytes| Self::decode(bytes, kind, |_| Ok(names)))
+        let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
+        let bytes = std::fs::read(path).map_err(io)?;
+        let damaged = |problem| Error::ModelFile { path: path.to_owned(), problem };
+        Self::decode(&bytes, kind, names).map_err(damaged)
     }
 
     /// The bytes of the file: always the same for the same content.
@@ -89,12 +91,8 @@ impl TensorFile {
         [&(header.len() as u64).to_le_bytes(), &header[..], &data[..]].concat()
     }
 
-    /// Reads what [`TensorFile::encode`] wrote; `names` says from the JSON which tensors there must be.
-    pub fn decode(
-        bytes: &[u8],
-        kind: &'static str,
-        names: impl FnOnce(&str) -> Decoded<Vec<String>>,
-    ) -> Decoded<Self> {
+    /// Reads bytes that [`TensorFile::encode`] wrote for a file of this kind with these tensors.
+    pub fn decode(bytes: &[u8], kind: &'static str, names: &[&str]) -> Decoded<Self> {
         let metadata = header(bytes, kind)?;
         let entry = |key: &str| {
             let found = metadata.metadata().as_ref().and_then(|m| m.get(key));
@@ -107,7 +105,6 @@ impl TensorFile {
             _ => return Err(FileProblem::Newer { found, known: VERSION }),
         }
         let (json, sum) = (entry(&key(kind))?, entry(CHECKSUM_KEY)?);
-        let names = names(json)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| corrupted(&e))?;
         if tensors.len() != names.len() {
             return Err(corrupted(&format!("{} tensors of {}", tensors.len(), names.len())));
@@ -118,20 +115,13 @@ impl TensorFile {
         if checksum(json, views.iter().map(|view| view.data())) != *sum {
             return Err(corrupted(&"its content does not match its checksum"));
         }
-        let tensors = names.into_iter().zip(&views).map(|(name, view)| {
+        let tensors = names.iter().zip(&views).map(|(&name, view)| {
             let numbers = view.data().as_chunks().0.iter();
             let data = numbers.map(|&number| f32::from_le_bytes(number)).collect();
-            NamedTensor { name, shape: view.shape().to_vec(), data }
+            NamedTensor { name: name.to_owned(), shape: view.shape().to_vec(), data }
         });
         Ok(Self { kind, json: json.clone(), tensors: tensors.collect() })
     }
-}
-
-/// Reads a file and decodes it; what is wrong with it is told with its name.
-pub(crate) fn read<T>(path: &Path, decode: impl FnOnce(&[u8]) -> Decoded<T>) -> Result<T> {
-    let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
-    let bytes = std::fs::read(path).map_err(io)?;
-    decode(&bytes).map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
 }
 
 pub(crate) fn corrupted(what: &dyn Display) -> FileProblem {
@@ -181,6 +171,7 @@ fn header(bytes: &[u8], kind: &str) -> Decoded<Metadata> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use safetensors::tensor::TensorView;
 
     const NAMES: [&str; 3] = ["params", "first", "best"];
 
@@ -191,10 +182,6 @@ mod tests {
             NamedTensor::flat("best", Vec::new()),
         ];
         TensorFile { kind: "checkpoint", json: "{\"epoch\":3}".to_owned(), tensors }
-    }
-
-    fn decode(bytes: &[u8], kind: &'static str, names: &[&str]) -> Decoded<TensorFile> {
-        TensorFile::decode(bytes, kind, |_| Ok(names.iter().map(|&n| n.to_owned()).collect()))
     }
 
     #[test]
@@ -213,7 +200,8 @@ mod tests {
     #[test]
     fn another_kind_or_other_tensors_are_refused_with_the_reason() {
         let bytes = checkpoint().encode();
-        let told = |kind, names: &[&str]| decode(&bytes, kind, names).unwrap_err().to_string();
+        let told =
+            |kind, names: &[&str]| TensorFile::decode(&bytes, kind, names).unwrap_err().to_string();
         assert_eq!(
             told("model", &NAMES),
             "it is not a Didyma model (its metadata have no didyma.model); give one that Didyma saved"
@@ -224,18 +212,37 @@ mod tests {
         assert!(told("checkpoint", &["first", "params", "best"]).contains("checksum"));
     }
 
+    /// Programs before this module let the crate write the tensors, in the order of their names, while the checksum has
+    /// them in the order that was agreed on.
+    #[test]
+    fn files_with_their_tensors_in_another_order_still_load() {
+        let file = checkpoint();
+        let bytes = file.encode();
+        let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+        let le_bytes =
+            |tensor: &NamedTensor| tensor.data.iter().flat_map(|p| p.to_le_bytes()).collect();
+        let data: Vec<Vec<u8>> = file.tensors.iter().map(le_bytes).collect();
+        let views = file.tensors.iter().zip(&data).map(|(tensor, data)| {
+            (&tensor.name, TensorView::new(Dtype::F32, tensor.shape.clone(), data).unwrap())
+        });
+        let earlier = safetensors::serialize(views, header.metadata().clone()).unwrap();
+        let order = |bytes| SafeTensors::read_metadata(bytes).unwrap().1.offset_keys();
+        assert_ne!(order(&earlier), order(&bytes));
+        assert_eq!(TensorFile::decode(&earlier, "checkpoint", &NAMES).unwrap(), file);
+    }
+
     #[test]
     fn every_changed_byte_and_every_truncation_is_an_error() {
         let bytes = checkpoint().encode();
         let padding = bytes.len() - 7 * 4 - 8;
         for at in 0..bytes.len() {
-            assert!(decode(&bytes[..at], "checkpoint", &NAMES).is_err(), "{at} bytes");
+            assert!(TensorFile::decode(&bytes[..at], "checkpoint", &NAMES).is_err(), "{at} bytes");
             for bit in 0..8 {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1 << bit;
                 // JSON allows a few other blanks where the header is padded.
                 let blank = at >= padding && bytes[at] == b' ' && damaged[at].is_ascii_whitespace();
-                let loaded = decode(&damaged, "checkpoint", &NAMES);
+                let loaded = TensorFile::decode(&damaged, "checkpoint", &NAMES);
                 assert!(loaded.is_err() || blank, "bit {bit} of byte {at}");
             }
         }

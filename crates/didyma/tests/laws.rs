@@ -5,7 +5,7 @@
 use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
 use didyma::rng::{Purpose, Streams};
-use didyma::{FlowConfig, Scaling, SplineFlow, Tape};
+use didyma::{FlowConfig, SplineFlow, Tape};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestRunner};
 use rand::RngExt;
@@ -157,36 +157,6 @@ fn backward_is_the_derivative_over_several_panels() {
         let config =
             FlowConfig { theta_dim, layers: 2, units: 6, bins: 3, ..FlowConfig::new(1, 2) };
         check_gradient(&Case::new(FlowConfig { bound: 3.0, ..config }, &sizes, 11), 6).unwrap();
-    }
-}
-
-/// A scaled flow is the unscaled one at (θ − mean) / scale, its density divided by Π scale; its samples
-/// are mean + scale · those of the unscaled one.
-#[test]
-fn scaling_is_a_change_of_variables() {
-    let config = FlowConfig { layers: 2, units: 8, ..FlowConfig::new(2, 1) };
-    let plain = SplineFlow::new(config.clone()).unwrap();
-    let theta = Scaling { mean: vec![1.5, -20.0], scale: vec![0.5, 8.0] };
-    let x = Scaling { mean: vec![100.0], scale: vec![25.0] };
-    let scaled = SplineFlow::scaled(config, theta.clone(), x).unwrap();
-    let stream = |purpose| Streams::new(4).stream(purpose, 0, 0);
-    let params: Vec<f32> = plain.initial_params(&mut stream(Purpose::Weights));
-    let sample = |flow: &SplineFlow, x: f32| {
-        flow.sample(&params, &[x], 50, &mut stream(Purpose::Posterior)).unwrap()
-    };
-    let ((raw, raw_log_q), (moved, moved_log_q)) = (sample(&plain, 1.0), sample(&scaled, 125.0));
-    let columns = theta.mean.iter().zip(&theta.scale).cycle();
-    for ((raw, moved), (mean, scale)) in raw.iter().zip(&moved).zip(columns) {
-        let expected = mean + scale * f64::from(*raw);
-        // One rounding to f32 of a number below 64.
-        assert!((f64::from(*moved) - expected).abs() < 64.0 * f64::from(f32::EPSILON));
-    }
-    let rows = |name, data, columns| didyma::Rows::new(name, data, columns).unwrap();
-    let again =
-        scaled.log_density(&params, rows("theta", &moved, 2), rows("x", &[125.0], 1)).unwrap();
-    for ((raw, moved), again) in raw_log_q.iter().zip(moved_log_q).zip(again) {
-        // Sums of a dozen terms below 10 in f32.
-        assert!((moved - (raw - 4f64.ln())).abs() < 2e-5 && (again - moved).abs() < 2e-4);
     }
 }
 

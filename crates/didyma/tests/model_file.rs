@@ -2,23 +2,30 @@
 
 #![allow(clippy::unwrap_used)]
 
+use didyma::Error;
+use didyma::config::{Config, Profile};
 use didyma::error::FileProblem;
-use didyma::rng::{Purpose, Streams};
-use didyma::{Error, FlowConfig, Scaling, SplineFlow};
+use didyma::estimator::Method;
+use didyma::posterior::Posterior;
+use didyma::rounds::{Progress, infer};
+use didyma::tasks::Task;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-fn saved(dir: &Path) -> (SplineFlow, Vec<f32>, PathBuf) {
-    let config = FlowConfig { layers: 2, units: 6, ..FlowConfig::new(3, 2) };
-    let theta = Scaling { mean: vec![1.0, 0.1, -3.0], scale: vec![2.0, 0.3, 1e-7] };
-    let flow = SplineFlow::scaled(config, theta, Scaling::identity(2)).unwrap();
-    let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
-    let path = dir.join("model.safetensors");
-    flow.save(&params, &path).unwrap();
-    (flow, params, path)
+/// The file of a posterior that is hardly trained.
+fn saved(dir: &Path) -> (Posterior, PathBuf) {
+    let mut config = Config::new(Profile::Default, Method::Tgrr);
+    (config.rounds, config.simulations, config.train.epochs) = (1, 20, 1);
+    (config.flow.layers, config.flow.units) = (2, 6);
+    let task = Task::named("two-moons").unwrap();
+    let found = infer(&(&task).into(), &config, 1, Progress::default(), &mut ()).unwrap();
+    let (posterior, path) = (found.posterior.unwrap(), dir.join("model.safetensors"));
+    posterior.save(&path, &Value::Null).unwrap();
+    (posterior, path)
 }
 
 fn problem(path: &Path) -> FileProblem {
-    match SplineFlow::load(path) {
+    match Posterior::load(path) {
         Err(Error::ModelFile { problem, .. }) => problem,
         other => panic!("{other:?}"),
     }
@@ -27,19 +34,17 @@ fn problem(path: &Path) -> FileProblem {
 #[test]
 fn a_model_comes_back_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
-    let (flow, params, path) = saved(dir.path());
-    let (again, again_params) = SplineFlow::load(&path).unwrap();
-    assert_eq!(again.config(), flow.config());
-    assert_eq!(again.theta_scaling(), flow.theta_scaling());
-    assert_eq!(again.x_scaling(), flow.x_scaling());
-    assert_eq!(again_params, params);
+    let (posterior, path) = saved(dir.path());
+    let again = Posterior::load(&path).unwrap();
+    assert_eq!(again.to_bytes(&Value::Null), posterior.to_bytes(&Value::Null));
+    assert_eq!(std::fs::read(&path).unwrap(), posterior.to_bytes(&Value::Null));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left behind");
 }
 
 #[test]
 fn every_truncation_is_called_one() {
     let dir = tempfile::tempdir().unwrap();
-    let (_, _, path) = saved(dir.path());
+    let (_, path) = saved(dir.path());
     let bytes = std::fs::read(&path).unwrap();
     for len in [0, 7, 8, 9, 100, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..len]).unwrap();
@@ -53,14 +58,14 @@ fn every_truncation_is_called_one() {
 #[test]
 fn a_changed_byte_is_noticed_wherever_it_is() {
     let dir = tempfile::tempdir().unwrap();
-    let (_, _, path) = saved(dir.path());
+    let (_, path) = saved(dir.path());
     let bytes = std::fs::read(&path).unwrap();
     for (i, at) in (0..bytes.len()).step_by(7).enumerate() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (i % 7);
         std::fs::write(&path, &damaged).unwrap();
         // A byte of the header may make another valid header; then something else must not fit.
-        let loaded = SplineFlow::load(&path);
+        let loaded = Posterior::load(&path);
         assert!(matches!(loaded, Err(Error::ModelFile { .. })), "byte {at} of {}", bytes.len());
     }
     let mut damaged = bytes.clone();
@@ -84,7 +89,7 @@ fn other_files_are_called_foreign_and_newer_ones_newer() {
     std::fs::write(&path, empty).unwrap();
     assert!(matches!(problem(&path), FileProblem::Foreign(_)));
 
-    let (_, _, model) = saved(dir.path());
+    let (_, model) = saved(dir.path());
     let text = std::fs::read(&model).unwrap();
     let at = text.windows(19).position(|w| w == b"\"didyma.format\":\"1\"").unwrap();
     let mut newer = text;
@@ -95,6 +100,6 @@ fn other_files_are_called_foreign_and_newer_ones_newer() {
 
 #[test]
 fn a_file_that_is_not_there_is_an_error_with_its_name() {
-    let error = SplineFlow::load(Path::new("no/such/model.safetensors")).unwrap_err();
+    let error = Posterior::load(Path::new("no/such/model.safetensors")).unwrap_err();
     assert!(error.to_string().starts_with("could not read no/such/model.safetensors"), "{error}");
 }

@@ -12,7 +12,7 @@ use didyma::rounds::{Progress, SimulatedRow, infer};
 use didyma::tasks::Task;
 use didyma::train::{AdamConfig, CpuEngine, Engine};
 use didyma::workload::SHAPES;
-use didyma::{Dataset, Error, FlowConfig, Rows, Scaling, SplineFlow};
+use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow};
 use rand::RngExt;
 use std::ops::ControlFlow;
 
@@ -30,18 +30,17 @@ fn data() -> Dataset {
     Dataset::new(rows("theta", &theta), rows("x", &x), &log_prior).unwrap()
 }
 
-/// A small flow behind a scaling that is not the identity.
-fn flow(data: &Dataset) -> (SplineFlow, Vec<f32>) {
+/// A small flow.
+fn flow() -> (SplineFlow, Vec<f32>) {
     let config = FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) };
-    let scaling = |rows| Scaling::of(rows).unwrap();
-    let flow = SplineFlow::scaled(config, scaling(data.theta()), scaling(data.x())).unwrap();
+    let flow = SplineFlow::new(config).unwrap();
     let params = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
     (flow, params)
 }
 
 fn problem(threads: usize) -> TrainedFlow {
     let data = data();
-    let (flow, params) = flow(&data);
+    let (flow, params) = flow();
     TrainedFlow::new(flow, params, data, threads).unwrap()
 }
 
@@ -86,7 +85,7 @@ fn loss_in_f64(flow: &SplineFlow, params: &[f64], data: &Dataset, plan: &Plan) -
 fn losses_are_those_of_the_engine() {
     let mut problem = problem(1);
     let (data, mut gradient) = (data(), vec![0.0; problem.gradient_len()]);
-    let (flow, params) = flow(&data);
+    let (flow, params) = flow();
     let mut engine = CpuEngine::new(flow, params, &data, AdamConfig::default(), 1).unwrap();
     for plan in plans(&mut problem) {
         let expected = engine.evaluate(&plan).unwrap();
@@ -101,7 +100,7 @@ fn losses_are_those_of_the_engine() {
 fn gradients_are_those_of_the_loss_in_f64() {
     let mut problem = problem(1);
     let (data, mut gradient) = (data(), vec![0.0; problem.gradient_len()]);
-    let (flow, params) = flow(&data);
+    let (flow, params) = flow();
     let mut rng = STREAMS.stream(Purpose::Weights, 1, 0);
     for plan in plans(&mut problem) {
         problem.evaluate(&plan, &mut gradient).unwrap();
@@ -161,7 +160,7 @@ fn what_cannot_be_evaluated_is_refused() {
     let told = study.run(&mut problem, STREAMS).unwrap_err().to_string();
     assert!(told.contains("level 8") && told.contains("2048") && told.contains("1499"), "{told}");
     let data = data();
-    let (flow, params) = flow(&data);
+    let (flow, params) = flow();
     let told = TrainedFlow::new(flow.clone(), params, data.clone(), 0).unwrap_err().to_string();
     assert!(told.contains("threads is 0"), "{told}");
     assert!(TrainedFlow::new(flow, vec![0.0; 3], data, 1).is_err());

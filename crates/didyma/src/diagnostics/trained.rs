@@ -176,9 +176,9 @@ impl TrainedFlow {
         for group in groups {
             let atoms = plan.atoms(group);
             let atoms = if groups.len() == 1 { &atoms[part.clone()] } else { atoms };
-            tape.context(self.flow.x_scaling().apply(x.row(group.context as usize)));
+            tape.context(x.row(group.context as usize).iter().copied());
             for &atom in atoms {
-                tape.pair(self.flow.theta_scaling().apply(theta.row(atom as usize)));
+                tape.pair(theta.row(atom as usize).iter().copied());
             }
         }
         self.flow.forward(&self.params, tape);

@@ -1,8 +1,7 @@
-//! The shape of a flow, and the affine maps that bring θ and x to unit scale before it.
+//! The shape of a flow.
 
 use crate::error::{Error, Result};
 use crate::kernel::{MIN_BIN, SplineShape};
-use crate::rows::Rows;
 use serde::{Deserialize, Serialize};
 
 /// The shape of a conditional spline flow; [`FlowConfig::new`] gives the paper's.
@@ -64,62 +63,6 @@ impl FlowConfig {
             bins: self.bins,
             bound: self.bound,
             logit_scale: 1.0 / (self.units as f64).sqrt(),
-        }
-    }
-}
-
-/// v ↦ (v − mean) / scale, number by number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scaling {
-    /// What is subtracted.
-    pub mean: Vec<f64>,
-    /// What is divided by, all positive.
-    pub scale: Vec<f64>,
-}
-
-impl Scaling {
-    /// The identity on `dim` numbers.
-    pub fn identity(dim: usize) -> Self {
-        Self { mean: vec![0.0; dim], scale: vec![1.0; dim] }
-    }
-
-    /// Mean and standard deviation of each column; a column that never changes keeps its scale.
-    pub fn of(rows: Rows) -> Result<Self> {
-        rows.expect_finite()?;
-        if rows.is_empty() {
-            return Err(Error::setting("the number of rows to scale by", 0, "at least 1"));
-        }
-        let mut scaling = Self::identity(rows.columns());
-        let n = rows.len() as f64;
-        for column in 0..rows.columns() {
-            let values = || rows.iter().map(|row| f64::from(row[column]));
-            let mean = values().sum::<f64>() / n;
-            let deviation = (values().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-            scaling.mean[column] = mean;
-            if deviation > 1e-6 * mean.abs().max(f64::MIN_POSITIVE) {
-                scaling.scale[column] = deviation;
-            }
-        }
-        Ok(scaling)
-    }
-
-    /// Σ log scale, which a density in the scaled space loses.
-    pub fn log_volume(&self) -> f64 {
-        self.scale.iter().map(|s| s.ln()).sum()
-    }
-
-    pub(super) fn check(&self, name: &'static str, dim: usize) -> Result<()> {
-        for found in [self.mean.len(), self.scale.len()] {
-            if found != dim {
-                let why = "one for each dimension";
-                return Err(Error::Shape { name, unit: "numbers", found, expected: dim, why });
-            }
-        }
-        let bad_mean = self.mean.iter().find(|m| !m.is_finite());
-        let bad_scale = self.scale.iter().find(|&&s| !(s.is_finite() && s > 0.0));
-        match bad_mean.or(bad_scale) {
-            Some(value) => Err(Error::setting(name, value, "finite, and every scale positive")),
-            None => Ok(()),
         }
     }
 }

@@ -16,22 +16,19 @@
 mod conditioner;
 mod conditioner_gradient;
 mod config;
-mod file;
 mod fold;
 mod gradient;
 mod layout;
 mod linear;
 mod pass;
 mod rows;
-mod scaled;
 mod tape;
 
-pub use config::{FlowConfig, Scaling};
+pub use config::FlowConfig;
 pub(crate) use fold::fold;
 pub(crate) use layout::{Builder, Dense, check_params};
 pub use layout::{Gradient, Tensor};
-pub use rows::check_densities;
-pub use scaled::ScaledData;
+pub use rows::{check_densities, check_samples};
 pub use tape::Tape;
 
 use crate::error::Result;
@@ -42,7 +39,7 @@ use rand::RngExt;
 /// Bound of the first weights of a residual block's second layer: blocks start near the identity.
 const SECOND_LAYER_BOUND: f64 = 1e-3;
 
-/// The shape of a flow, and how θ and x are scaled before it; its parameters are kept outside.
+/// The shape of a flow; its parameters are kept outside.
 ///
 /// ```
 /// use didyma::{FlowConfig, Rows, SplineFlow};
@@ -63,42 +60,22 @@ const SECOND_LAYER_BOUND: f64 = 1e-3;
 pub struct SplineFlow {
     config: FlowConfig,
     layout: Layout,
-    theta: Scaling,
-    x: Scaling,
 }
 
 impl SplineFlow {
-    /// A flow of this shape that takes θ and x as they are.
+    /// A flow of this shape.
     ///
     /// Numbers far from unit scale, such as raw summaries in the thousands, saturate the conditioner
-    /// and make splines so steep that f32 cannot resolve them: use [`SplineFlow::scaled`] for these.
+    /// and make splines so steep that f32 cannot resolve them: scale θ and x before the flow
+    /// ([`Coordinates`](crate::coordinates::Coordinates)).
     pub fn new(config: FlowConfig) -> Result<Self> {
         config.check()?;
-        let (theta, x) = (Scaling::identity(config.theta_dim), Scaling::identity(config.x_dim));
-        Self::scaled(config, theta, x)
-    }
-
-    /// A flow of this shape behind these scalings of θ and x, e.g. by [`Scaling::of`] the data.
-    pub fn scaled(config: FlowConfig, theta: Scaling, x: Scaling) -> Result<Self> {
-        config.check()?;
-        theta.check("the scaling of theta", config.theta_dim)?;
-        x.check("the scaling of x", config.x_dim)?;
-        Ok(Self { layout: Layout::new(&config), config, theta, x })
+        Ok(Self { layout: Layout::new(&config), config })
     }
 
     /// The shape.
     pub fn config(&self) -> &FlowConfig {
         &self.config
-    }
-
-    /// How θ is scaled before the first layer.
-    pub fn theta_scaling(&self) -> &Scaling {
-        &self.theta
-    }
-
-    /// How x is scaled before the conditioners.
-    pub fn x_scaling(&self) -> &Scaling {
-        &self.x
     }
 
     /// Number of parameters.

@@ -13,7 +13,7 @@ impl SplineFlow {
         let Tape { kernels, tile, layers, scratch } = tape;
         tile.pad();
         tile.log_q.fill(F::zero());
-        let mut constant = -self.theta.log_volume();
+        let mut constant = 0.0;
         for (layer, tape) in self.layout.layers.iter().zip(layers) {
             let conditioner = Conditioner { layer, params, kernels };
             layer.linear.factor(params, &mut tape.factored);
@@ -39,7 +39,7 @@ impl SplineFlow {
         let Tape { kernels, tile, layers, scratch } = tape;
         tile.pad();
         tile.log_q.fill(F::zero());
-        let mut constant = -self.theta.log_volume();
+        let mut constant = 0.0;
         for (layer, tape) in self.layout.layers.iter().zip(layers.iter_mut()) {
             layer.linear.factor(params, &mut tape.factored);
             constant += tape.factored.log_det.f64();

@@ -53,9 +53,9 @@ impl CpuEngine {
     ) -> Result<Self> {
         let ledger = Ledger::new(config)?;
         flow.check_params(&params)?;
-        let data = flow.scaled_data(data)?;
+        flow.check_pairs(data.theta(), data.x())?;
         parallel::check_threads(threads)?;
-        let shared = Shared::new(flow, params, data, threads);
+        let shared = Shared::new(flow, params, data.clone(), threads);
         let team = Team::new(threads, shared, |shared, member, stage| {
             shared.work(member, Stage::ALL[stage]);
         })
@@ -67,7 +67,7 @@ impl CpuEngine {
     fn prepare(&self, plan: &Plan) -> Result<f64> {
         let shared = self.team.state();
         let mut job = write(&shared.job);
-        plan.check(job.data.log_prior.len())?;
+        plan.check(shared.data.len())?;
         job.plan.copy_from(plan);
         let Job { plan, tiles, parts, .. } = &mut *job;
         tiles.cut(plan);
@@ -104,13 +104,6 @@ impl CpuEngine {
 }
 
 impl Engine for CpuEngine {
-    fn load(&mut self, data: &Dataset) -> Result<()> {
-        let shared = self.team.state();
-        let data = shared.flow.scaled_data(data)?;
-        write(&shared.job).data = data;
-        Ok(())
-    }
-
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
         AdamConfig::check_rate(learning_rate)?;
         let split = self.prepare(plan)?;

@@ -1,6 +1,5 @@
 //! The seam between training and the machine it runs on.
 
-use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::estimator::Plan;
 
@@ -15,9 +14,6 @@ use crate::estimator::Plan;
 /// steps after it change nothing. It is reported once, and the engine goes on from the parameters before that step;
 /// [`Engine::restore`] forgets it.
 pub trait Engine: Send {
-    /// Replaces the dataset, e.g. by a longer one; parameters and moments stay as they are.
-    fn load(&mut self, data: &Dataset) -> Result<()>;
-
     /// One optimiser step on the loss of `plan`. If that loss or its gradient is not finite, the
     /// parameters stay as they were and it is an error, of this call or a later one.
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()>;

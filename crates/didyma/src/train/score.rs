@@ -223,13 +223,6 @@ fn check_plan(plan: &Plan, rows: usize) -> Result<()> {
 }
 
 impl Engine for ScoreEngine {
-    fn load(&mut self, data: &Dataset) -> Result<()> {
-        let shared = self.team.state();
-        check_data(&shared.model, data)?;
-        write(&shared.job).data = data.clone();
-        Ok(())
-    }
-
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
         AdamConfig::check_rate(learning_rate)?;
         self.prepare(plan, self.ledger.steps)?;

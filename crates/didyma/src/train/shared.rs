@@ -2,8 +2,9 @@
 
 use super::optimiser::{Optimiser, lock, read, write};
 use super::tiles::{TILE, Tile, Tiles};
+use crate::dataset::Dataset;
 use crate::estimator::{Plan, reduce};
-use crate::flow::{Gradient, ScaledData, SplineFlow, Tape};
+use crate::flow::{Gradient, SplineFlow, Tape};
 use crate::kernel::Real;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, RwLock};
@@ -12,16 +13,16 @@ use std::sync::{Mutex, RwLock};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub flow: SplineFlow,
+    pub data: Dataset,
     pub optimiser: Optimiser,
     pub job: RwLock<Job>,
     members: Vec<Mutex<Member>>,
     pub next: AtomicUsize,
 }
 
-/// The data and the step at hand.
+/// The step at hand.
 #[derive(Debug, Default)]
 pub(super) struct Job {
-    pub data: ScaledData,
     pub plan: Plan,
     pub tiles: Tiles,
     /// Log-densities of the parts of split groups, then their weights.
@@ -59,20 +60,20 @@ impl Stage {
 }
 
 impl Shared {
-    pub fn new(flow: SplineFlow, params: Vec<f32>, data: ScaledData, threads: usize) -> Self {
+    pub fn new(flow: SplineFlow, params: Vec<f32>, data: Dataset, threads: usize) -> Self {
         let member = || Member {
             tape: Tape::new(&flow, TILE),
             log_g: Vec::with_capacity(TILE),
             d_log_q: Vec::with_capacity(TILE),
             weights: Vec::with_capacity(TILE),
         };
-        let job = Job { data, ..Job::default() };
         Self {
             members: (0..threads).map(|_| Mutex::new(member())).collect(),
             optimiser: Optimiser::new(params),
-            job: RwLock::new(job),
+            job: RwLock::default(),
             next: AtomicUsize::new(0),
             flow,
+            data,
         }
     }
 
@@ -123,26 +124,21 @@ impl Shared {
         match tile {
             Tile::Whole(groups) => {
                 for group in &plan.groups()[groups.clone()] {
-                    self.gather_group(&job.data, tape, group.context, plan.atoms(group));
+                    self.gather_group(tape, group.context, plan.atoms(group));
                 }
             }
             Tile::Part { group, atoms, .. } => {
                 let group = &plan.groups()[*group];
-                self.gather_group(
-                    &job.data,
-                    tape,
-                    group.context,
-                    &plan.atoms(group)[atoms.clone()],
-                );
+                self.gather_group(tape, group.context, &plan.atoms(group)[atoms.clone()]);
             }
         }
     }
 
-    fn gather_group(&self, data: &ScaledData, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
-        let (dim, x_dim) = (self.flow.config().theta_dim, self.flow.config().x_dim);
-        tape.context(data.x[context as usize * x_dim..][..x_dim].iter().copied());
+    fn gather_group(&self, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
+        let (theta, x) = (self.data.theta(), self.data.x());
+        tape.context(x.row(context as usize).iter().copied());
         for &atom in atoms {
-            tape.pair(data.theta[atom as usize * dim..][..dim].iter().copied());
+            tape.pair(theta.row(atom as usize).iter().copied());
         }
     }
 
@@ -162,7 +158,7 @@ impl Shared {
             let log_q = &tape.log_q()[done..][..group.pairs()];
             let pairs = log_q.iter().zip(job.plan.atoms(group));
             log_g.clear();
-            log_g.extend(pairs.map(|(l, &atom)| l.f64() - job.data.log_prior[atom as usize]));
+            log_g.extend(pairs.map(|(l, &atom)| l.f64() - self.data.log_prior()[atom as usize]));
             d_log_q.resize(group.pairs(), 0.0);
             loss += reduce(&job.plan, group, log_q[0].f64(), log_g, d_log_q);
             weights.extend(d_log_q.iter().map(|&d| single(d)));
@@ -183,7 +179,7 @@ impl Shared {
 
     /// Reduces the split groups over all their parts; the slots then hold weights. Returns the loss.
     pub fn reduce_parts(&self) -> f64 {
-        let Job { data, plan, tiles, parts, whole: (log_g, d_log_q), .. } = &mut *write(&self.job);
+        let Job { plan, tiles, parts, whole: (log_g, d_log_q), .. } = &mut *write(&self.job);
         let mut loss = 0.0;
         for (number, group) in plan.groups().iter().enumerate().filter(|(_, g)| g.pairs() > TILE) {
             let slots = || tiles.slots(number).map(|slot| &parts[slot]);
@@ -191,7 +187,7 @@ impl Shared {
             slots().for_each(|slot| log_g.extend_from_slice(&lock(slot)));
             let log_q0 = log_g[0];
             for (u, &atom) in log_g.iter_mut().zip(plan.atoms(group)) {
-                *u -= data.log_prior[atom as usize];
+                *u -= self.data.log_prior()[atom as usize];
             }
             d_log_q.resize(log_g.len(), 0.0);
             loss += reduce(plan, group, log_q0, log_g, d_log_q);

@@ -11,7 +11,7 @@ use didyma::kernel::Kernels;
 use didyma::rng::{Purpose, Streams};
 use didyma::train::{AdamConfig, CpuEngine, Engine};
 use didyma::workload::{self, SHAPES, Shape};
-use didyma::{Dataset, Error, FlowConfig, Rows, Scaling, SplineFlow, Tape};
+use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow, Tape};
 use std::sync::{Arc, LazyLock};
 
 const STREAMS: Streams = Streams::new(3);
@@ -161,6 +161,5 @@ fn bad_input_is_refused_with_the_argument_and_the_remedy() {
     says(sample(&[f32::INFINITY, 0.0], 1), &["x holds inf"]);
     says(sample(&[0.0], 1), &["x has 1 columns, but 2 are needed"]);
     says(sample(&[0.0; 2], usize::MAX), &["count is", "memory"]);
-    says(Scaling::of(rows("x", &[], 2)).unwrap_err(), &["rows", "at least 1"]);
     says(Rows::new("x", &good, 0).unwrap_err(), &["x has 0 columns"]);
 }

@@ -46,10 +46,6 @@ impl Scripted {
 }
 
 impl Engine for Scripted {
-    fn load(&mut self, _: &Dataset) -> Result<()> {
-        Ok(())
-    }
-
     fn step(&mut self, plan: &Plan, rate: f64) -> Result<()> {
         self.failed |= self.fails == Some(self.state.steps + 1);
         if self.failed {

@@ -25,7 +25,7 @@ macro_rules! test {
     ($device:path) => {
         $crate::laws::test! { $device;
             training: loss_and_first_step_are_those_of_the_formula, same_bytes_from_run_to_run,
-                training_finds_a_known_conditional_density, loading_more_data_keeps_parameters_and_moments,
+                training_finds_a_known_conditional_density, a_longer_dataset_changes_nothing_for_its_first_rows,
                 a_state_goes_on_with_the_same_bytes, a_state_goes_from_device_to_device;
             failing: a_step_that_is_not_finite_changes_nothing, an_infinite_gradient_is_not_followed;
             refusals: engines_refuse_with_the_argument_and_the_remedy,

@@ -4,7 +4,7 @@ use super::Case;
 use didyma::device::Device;
 use didyma::estimator::Plan;
 use didyma::train::{AdamConfig, EngineState};
-use didyma::{Error, Rows};
+use didyma::{Error, FlowConfig, Rows};
 use std::sync::Arc;
 
 fn says<T>(result: Result<T, Error>, parts: &[&str]) {
@@ -23,6 +23,13 @@ pub fn engines_refuse_with_the_argument_and_the_remedy(device: &Arc<dyn Device>)
     broken[7] = f32::NAN;
     says(make(&broken, adam), &["params holds NaN at place 7"]);
     says(make(&case.params, AdamConfig { clip: 0.0, ..adam }), &["clip is 0", "positive"]);
+    for (config, why) in
+        [(FlowConfig::new(3, 2), "theta has 3"), (FlowConfig::new(2, 3), "x has 3")]
+    {
+        let other = Case::new(config, 2);
+        let refused = device.engine(case.flow.clone(), case.params.clone(), &other.data, adam, 1);
+        says(refused, &[why, "columns, but 2 are needed"]);
+    }
 
     let mut engine = make(&case.params, adam).unwrap();
     let (mut plan, empty) = (Plan::default(), Plan::default());
@@ -32,8 +39,6 @@ pub fn engines_refuse_with_the_argument_and_the_remedy(device: &Arc<dyn Device>)
     says(engine.step(&plan, f64::NAN), &["learning_rate is NaN", "between 0 and 1"]);
     says(engine.step(&empty, 1e-3), &["plan has no group"]);
     says(engine.evaluate(&empty), &["plan has no group"]);
-    let other = Case::new(didyma::FlowConfig::new(2, 3), 2);
-    says(engine.load(&other.data), &["x has 3 columns, but 2 are needed"]);
     says(engine.restore(&EngineState::fresh(vec![0.0; 3])), &["params has 3 numbers"]);
     says(engine.restore(&EngineState::fresh(broken)), &["params holds NaN at place 7"]);
 
