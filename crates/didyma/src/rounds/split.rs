@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 /// The stream that draws the held-out rows of a round; epochs stay far below.
 const SPLIT: u64 = u64::MAX;
 
-/// Rows to train on, and rows held out; all failed ones are inner samples.
+/// Rows to train on, and rows held out; [`Failing`](super::failing::Failing) adds what failed ones count for.
 pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<TrainRows> {
     let share = config.train.validation_share;
     let all = 0..records.successes().count() as u32;
@@ -38,16 +38,17 @@ pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<Tr
         held_out.pop();
     }
     let training = all.filter(|row| held_out.binary_search(row).is_err()).collect();
-    let inner_only = records.without_x().collect();
-    Ok(TrainRows { training, held_out, inner_only, weights: Vec::new() })
+    Ok(TrainRows { training, held_out, inner_only: Vec::new(), weights: Vec::new() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Profile;
+    use crate::config::{Meaning, Profile};
     use crate::estimator::Method;
+    use crate::prior::Prior;
     use crate::rounds::SimulatedRow;
+    use crate::rounds::failing::Failing;
 
     /// Rounds of 20 simulations, in each of which number 3 failed.
     fn records(rounds: u32) -> Records {
@@ -61,18 +62,27 @@ mod tests {
         Records::new((1, 1), 20, rows.collect())
     }
 
-    fn split_of(kind: Split, round: u32) -> TrainRows {
+    fn config(kind: Split) -> Config {
         let mut config = Config::new(Profile::Default, Method::Tgrr);
         config.simulations = 20;
         (config.train.split, config.train.validation_share) = (kind, 0.2);
-        split(&records(round), &config, round).unwrap()
+        config
+    }
+
+    fn split_of(kind: Split, round: u32) -> TrainRows {
+        split(&records(round), &config(kind), round).unwrap()
     }
 
     #[test]
-    fn every_row_is_on_one_side_and_failed_ones_are_inner_samples() {
+    fn every_row_is_on_one_side_and_failed_outcomes_are_inner_samples() {
+        let prior = Prior::uniform(["a"], [0.0], [1.0]).unwrap();
         for kind in [Split::Fixed, Split::Newest, Split::Pooled] {
             for round in 1..=3 {
-                let TrainRows { training, held_out, inner_only, .. } = split_of(kind, round);
+                let mut config = config(kind);
+                config.failures.meaning = Meaning::Outcome;
+                let failing = Failing::new(&prior, &records(round), &config, round, 1).unwrap();
+                let rows = failing.unwrap().applied(split_of(kind, round));
+                let TrainRows { training, held_out, inner_only, .. } = rows;
                 let mut all = [training, held_out].concat();
                 all.sort_unstable();
                 assert!(all.into_iter().eq(0..19 * round));
