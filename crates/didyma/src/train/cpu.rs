@@ -1,61 +1,34 @@
-//! The engine on the cores of this machine.
+//! The engine on the cores of this machine, whatever the model.
 
 use super::adam::AdamConfig;
 use super::engine::{Engine, EngineState};
 use super::optimiser::{Ledger, read, write};
-use super::shared::{Job, Shared, Stage};
+use super::shared::{Loss, Shared, Stage};
 use super::team::Team;
-use super::tiles::TILE;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::estimator::Plan;
-use crate::flow::SplineFlow;
 use crate::parallel;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-/// Trains a flow on all cores; the result is the same bytes for any number of threads.
-///
-/// ```
-/// use didyma::estimator::Plan;
-/// use didyma::rng::{Purpose, Streams};
-/// use didyma::train::{AdamConfig, CpuEngine, Engine};
-/// use didyma::{Dataset, FlowConfig, Rows, SplineFlow};
-///
-/// let theta = [0.1f32, 0.9, -0.4, 0.3];
-/// let x = [0.2f32, 1.0, -0.5, 0.2];
-/// let data = Dataset::new(Rows::new("theta", &theta, 1)?, Rows::new("x", &x, 1)?, &[0.0; 4])?;
-/// let flow = SplineFlow::new(FlowConfig::new(1, 1))?;
-/// let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
-/// let mut engine = CpuEngine::new(flow, params, &data, AdamConfig::default(), 2)?;
-///
-/// let mut plan = Plan::default(); // maximum likelihood on all rows
-/// (0..4).for_each(|row| plan.push_own(row, 0.25));
-/// let before = engine.evaluate(&plan)?;
-/// (0..20).try_for_each(|_| engine.step(&plan, 1e-3))?;
-/// assert!(engine.evaluate(&plan)? < before);
-/// # Ok::<(), didyma::Error>(())
-/// ```
+/// Trains a model on all cores; the result is the same bytes for any number of threads.
 #[derive(Debug)]
-pub struct CpuEngine {
-    team: Team<Shared>,
+pub struct TeamEngine<L: Loss> {
+    team: Team<Shared<L>>,
     ledger: Ledger,
 }
 
-impl CpuEngine {
-    /// An engine of `threads` threads for this flow, from these parameters, on this dataset.
-    pub fn new(
-        flow: SplineFlow,
+impl<L: Loss> TeamEngine<L> {
+    /// An engine of `threads` threads for this loss, from these parameters.
+    pub(super) fn of(
+        loss: L,
         params: Vec<f32>,
-        data: &Dataset,
         config: AdamConfig,
         threads: usize,
     ) -> Result<Self> {
         let ledger = Ledger::new(config)?;
-        flow.check_params(&params)?;
-        flow.check_pairs(data.theta(), data.x())?;
+        loss.check_params(&params)?;
         parallel::check_threads(threads)?;
-        let shared = Shared::new(flow, params, data.clone(), threads);
+        let shared = Shared::new(loss, params, threads);
         let team = Team::new(threads, shared, |shared, member, stage| {
             shared.work(member, Stage::ALL[stage]);
         })
@@ -63,53 +36,41 @@ impl CpuEngine {
         Ok(Self { team, ledger })
     }
 
-    /// Copies the plan, cuts it, and does what split groups need beforehand. Returns their loss.
-    fn prepare(&self, plan: &Plan) -> Result<f64> {
-        let shared = self.team.state();
-        let mut job = write(&shared.job);
-        plan.check(shared.data.len())?;
-        job.plan.copy_from(plan);
-        let Job { plan, tiles, parts, .. } = &mut *job;
-        tiles.cut(plan);
-        while parts.len() < tiles.parts {
-            parts.push(Mutex::new(Vec::with_capacity(TILE)));
-        }
-        let split = tiles.parts > 0;
-        drop(job);
-        if !split {
-            return Ok(0.0);
-        }
-        self.run(Stage::Parts);
-        Ok(shared.reduce_parts())
-    }
-
     fn run(&self, stage: Stage) {
         self.team.state().next.store(0, Ordering::Relaxed);
         self.team.run(stage as usize);
     }
 
-    fn chunk_losses(&self) -> f64 {
+    /// Takes a plan over and reduces its split groups, of which it returns the loss.
+    fn prepare(&self, plan: &Plan) -> Result<f64> {
         let shared = self.team.state();
-        shared.optimiser.loss(read(&shared.job).tiles.chunks.len())
+        shared.loss.check_plan(plan)?;
+        if !write(&shared.job).take(plan, self.ledger.steps) {
+            return Ok(0.0);
+        }
+        self.run(Stage::Parts);
+        Ok(shared.loss.reduce_parts(&mut write(&shared.job)))
     }
 
-    fn update(&mut self, learning_rate: f64) -> Result<()> {
+    /// The loss of a plan, by a stage that computes those of its chunks.
+    fn loss(&self, plan: &Plan, stage: Stage) -> Result<f64> {
+        let split = self.prepare(plan)?;
+        self.run(stage);
+        let shared = self.team.state();
+        let chunks = read(&shared.job).tiles.chunks.len();
+        self.ledger.finite("loss", split + shared.optimiser.loss(chunks))
+    }
+}
+
+impl<L: Loss> Engine for TeamEngine<L> {
+    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
+        AdamConfig::check_rate(learning_rate)?;
+        let loss = self.loss(plan, Stage::Gradient)?;
         self.run(Stage::Sum);
         let optimiser = &self.team.state().optimiser;
         optimiser.begin_step(self.ledger.next_step(learning_rate, optimiser.norm())?);
         self.run(Stage::Update);
         optimiser.publish();
-        Ok(())
-    }
-}
-
-impl Engine for CpuEngine {
-    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
-        AdamConfig::check_rate(learning_rate)?;
-        let split = self.prepare(plan)?;
-        self.run(Stage::Gradient);
-        let loss = self.ledger.finite("loss", split + self.chunk_losses())?;
-        self.update(learning_rate)?;
         self.ledger.add_loss(loss);
         Ok(())
     }
@@ -119,9 +80,7 @@ impl Engine for CpuEngine {
     }
 
     fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
-        let split = self.prepare(plan)?;
-        self.run(Stage::Loss);
-        self.ledger.finite("loss", split + self.chunk_losses())
+        self.loss(plan, Stage::Loss)
     }
 
     fn read_params(&self, to: &mut [f32]) -> Result<()> {
@@ -138,7 +97,7 @@ impl Engine for CpuEngine {
     fn restore(&mut self, state: &EngineState) -> Result<()> {
         let shared = self.team.state();
         for numbers in [&state.params, &state.m, &state.v] {
-            shared.flow.check_params(numbers)?;
+            shared.loss.check_params(numbers)?;
         }
         shared.optimiser.restore(state);
         self.ledger.restart(state.steps);

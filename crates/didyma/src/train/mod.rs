@@ -4,6 +4,7 @@ mod adam;
 mod cpu;
 mod engine;
 mod fit;
+mod flow;
 mod noise;
 mod optimiser;
 mod score;
@@ -12,8 +13,8 @@ mod team;
 mod tiles;
 
 pub use adam::{AdamConfig, Decay};
-pub use cpu::CpuEngine;
 pub use engine::{Engine, EngineState};
 pub use fit::{Best, EpochReport, Fit, FitState, StopReason, TrainRows};
+pub use flow::CpuEngine;
 pub use noise::Noise;
 pub use score::ScoreEngine;

@@ -33,13 +33,18 @@ impl Noise {
         }
     }
 
-    /// The number of an evaluation after this many steps.
-    pub(super) fn of_evaluation(&self, steps: u64) -> u64 {
-        if self.fixed { FIXED_EVALUATION } else { EVALUATION + steps }
+    /// The stream of a tile in the step after this many.
+    pub(super) fn of_step(&self, steps: u64, tile: usize) -> Stream {
+        self.stream(steps, 0, tile)
     }
 
-    /// The stream of a tile.
-    pub(super) fn stream(&self, step: u64, repeat: usize, tile: usize) -> Stream {
+    /// The stream of a tile in one repeat of an evaluation after this many steps.
+    pub(super) fn of_evaluation(&self, steps: u64, repeat: usize, tile: usize) -> Stream {
+        let step = if self.fixed { FIXED_EVALUATION } else { EVALUATION + steps };
+        self.stream(step, repeat, tile)
+    }
+
+    fn stream(&self, step: u64, repeat: usize, tile: usize) -> Stream {
         let mut stream = self.streams.stream(Purpose::Noise, u64::from(self.round), step);
         stream.set_stream(((repeat as u64) << 32) + tile as u64);
         stream

@@ -1,21 +1,18 @@
-//! The engine that trains a score network on the cores of this machine.
+//! The loss of a score network: denoising score matching, row by row.
 
 use super::adam::AdamConfig;
-use super::engine::{Engine, EngineState};
+use super::cpu::TeamEngine;
 use super::noise::Noise;
-use super::optimiser::{Ledger, Optimiser, lock, read, write};
-use super::team::Team;
-use super::tiles::{Tile, Tiles};
+use super::shared::{Job, Loss};
+use super::tiles::Tile;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::estimator::{Group, Plan};
 use crate::flow::Gradient;
-use crate::parallel;
+use crate::rng::Stream;
 use crate::score::{ScoreModel, TRAINED_FROM, Tape};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, RwLock};
 
 /// Trains a score network on all cores; the result is the same bytes for any number of threads.
 ///
@@ -44,109 +41,7 @@ use std::sync::{Mutex, RwLock};
 /// assert!(engine.evaluate(&plan)? < before);
 /// # Ok::<(), didyma::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct ScoreEngine {
-    team: Team<Shared>,
-    ledger: Ledger,
-}
-
-/// What all threads see.
-#[derive(Debug)]
-struct Shared {
-    model: ScoreModel,
-    noise: Noise,
-    optimiser: Optimiser,
-    job: RwLock<Job>,
-    members: Vec<Mutex<Tape<f32>>>,
-    next: AtomicUsize,
-}
-
-/// The data and the step at hand.
-#[derive(Debug)]
-struct Job {
-    data: Dataset,
-    plan: Plan,
-    tiles: Tiles,
-    /// The step's number among the addresses of streams.
-    step: u64,
-}
-
-/// What the team can be asked to do.
-#[derive(Clone, Copy)]
-enum Stage {
-    /// Loss of every chunk, over all repeats.
-    Loss,
-    /// Loss and gradient of every chunk.
-    Gradient,
-    /// Adds up the chunks, block by block.
-    Sum,
-    /// Adam, block by block.
-    Update,
-}
-
-impl Stage {
-    const ALL: [Self; 4] = [Self::Loss, Self::Gradient, Self::Sum, Self::Update];
-}
-
-impl Shared {
-    /// One member's share of a stage: it takes pieces of work until none is left.
-    fn work(&self, member: usize, stage: Stage) {
-        let (job, params) = (read(&self.job), read(&self.optimiser.params));
-        let tape = &mut *lock(&self.members[member]);
-        let chunks = job.tiles.chunks.len();
-        let count = match stage {
-            Stage::Loss | Stage::Gradient => chunks,
-            Stage::Sum | Stage::Update => self.optimiser.blocks(),
-        };
-        loop {
-            let i = self.next.fetch_add(1, Ordering::Relaxed);
-            if i >= count {
-                break;
-            }
-            match stage {
-                Stage::Loss => self.chunk_loss(&job, &params, tape, job.tiles.order[i]),
-                Stage::Gradient => self.chunk_gradient(&job, &params, tape, job.tiles.order[i]),
-                Stage::Sum => self.optimiser.sum_block(i, chunks),
-                Stage::Update => self.optimiser.update_block(i),
-            }
-        }
-    }
-
-    fn chunk_loss(&self, job: &Job, params: &[f32], tape: &mut Tape<f32>, chunk: usize) {
-        let sum = &mut *write(&self.optimiser.sums[chunk]);
-        sum.loss = 0.0;
-        for tile in job.tiles.chunks[chunk].clone() {
-            for repeat in 0..self.noise.repeats {
-                self.gather(job, tape, tile, repeat);
-                sum.loss += self.model.loss(params, tape) / self.noise.repeats as f64;
-            }
-        }
-    }
-
-    fn chunk_gradient(&self, job: &Job, params: &[f32], tape: &mut Tape<f32>, chunk: usize) {
-        let sum = &mut *write(&self.optimiser.sums[chunk]);
-        sum.loss = 0.0;
-        for (i, tile) in job.tiles.chunks[chunk].clone().enumerate() {
-            self.gather(job, tape, tile, 0);
-            let gradient = Gradient { sum: &mut sum.grad, accumulate: i > 0 };
-            sum.loss += self.model.backward(params, tape, gradient);
-        }
-    }
-
-    /// Fills the tape with the noised rows of a tile.
-    fn gather(&self, job: &Job, tape: &mut Tape<f32>, tile: usize, repeat: usize) {
-        let mut rng = self.noise.stream(job.step, repeat, tile);
-        let Tile::Whole(groups) = &job.tiles.tiles[tile] else { return };
-        tape.clear();
-        for group in &job.plan.groups()[groups.clone()] {
-            let atom = job.plan.atoms(group)[0] as usize;
-            let theta = job.data.theta().row(atom).iter().copied();
-            let x = job.data.x().row(group.context as usize).iter().copied();
-            let t = TRAINED_FROM + (1.0 - TRAINED_FROM) * rng.random::<f64>();
-            tape.row(theta, x, (t, || StandardNormal.sample(&mut rng)), group.own);
-        }
-    }
-}
+pub type ScoreEngine = TeamEngine<ScoreLoss>;
 
 impl ScoreEngine {
     /// An engine of `threads` threads for this network, from these parameters, on this dataset.
@@ -158,114 +53,86 @@ impl ScoreEngine {
         noise: Noise,
         threads: usize,
     ) -> Result<Self> {
-        let ledger = Ledger::new(config)?;
         noise.check()?;
-        model.check_params(&params)?;
-        check_data(&model, data)?;
-        parallel::check_threads(threads)?;
-        let (plan, tiles) = (Plan::default(), Tiles::default());
-        let shared = Shared {
-            members: (0..threads).map(|_| Mutex::new(Tape::new(&model))).collect(),
-            model,
-            noise,
-            optimiser: Optimiser::new(params),
-            job: RwLock::new(Job { data: data.clone(), plan, tiles, step: 0 }),
-            next: AtomicUsize::new(0),
-        };
-        let team = Team::new(threads, shared, |shared, member, stage| {
-            shared.work(member, Stage::ALL[stage]);
-        })
-        .map_err(|source| Error::Threads { threads, source })?;
-        Ok(Self { team, ledger })
-    }
-
-    /// Copies the plan and cuts it into tiles, for the noise of step number `step`.
-    fn prepare(&self, plan: &Plan, step: u64) -> Result<()> {
-        let mut job = write(&self.team.state().job);
-        check_plan(plan, job.data.len())?;
-        job.step = step;
-        job.plan.copy_from(plan);
-        let Job { plan, tiles, .. } = &mut *job;
-        tiles.cut(plan);
-        Ok(())
-    }
-
-    fn run(&self, stage: Stage) {
-        self.team.state().next.store(0, Ordering::Relaxed);
-        self.team.run(stage as usize);
-    }
-
-    fn chunk_losses(&self) -> Result<f64> {
-        let shared = self.team.state();
-        let chunks = read(&shared.job).tiles.chunks.len();
-        self.ledger.finite("loss", shared.optimiser.loss(chunks))
+        data.theta().expect_columns(model.config().theta_dim, "theta_dim of the score network")?;
+        data.x().expect_columns(model.config().x_dim, "x_dim of the score network")?;
+        Self::of(ScoreLoss { model, data: data.clone(), noise }, params, config, threads)
     }
 }
 
-fn check_data(model: &ScoreModel, data: &Dataset) -> Result<()> {
-    data.theta().expect_columns(model.config().theta_dim, "theta_dim of the score network")?;
-    data.x().expect_columns(model.config().x_dim, "x_dim of the score network")
+/// The loss of a score network on a dataset.
+#[derive(Debug)]
+pub struct ScoreLoss {
+    model: ScoreModel,
+    data: Dataset,
+    noise: Noise,
 }
 
-/// Refuses rows that are not there, and groups of more than one row's own term: a score network has no density to compare
-/// atoms by.
-fn check_plan(plan: &Plan, rows: usize) -> Result<()> {
-    plan.check(rows)?;
-    let is_own = |group: &&Group| group.pairs() == 1 && plan.terms(group).is_empty();
-    match plan.groups().iter().find(|group| !is_own(group)) {
-        None => Ok(()),
-        Some(group) => Err(Error::setting(
-            "a group of the plan",
-            format!("{} atoms with {} terms", group.pairs(), plan.terms(group).len()),
-            "one row without terms (maximum likelihood) to train a score network",
-        )),
-    }
-}
-
-impl Engine for ScoreEngine {
-    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
-        AdamConfig::check_rate(learning_rate)?;
-        self.prepare(plan, self.ledger.steps)?;
-        self.run(Stage::Gradient);
-        let loss = self.chunk_losses()?;
-        self.run(Stage::Sum);
-        let optimiser = &self.team.state().optimiser;
-        optimiser.begin_step(self.ledger.next_step(learning_rate, optimiser.norm())?);
-        self.run(Stage::Update);
-        optimiser.publish();
-        self.ledger.add_loss(loss);
-        Ok(())
-    }
-
-    fn take_loss(&mut self) -> Result<f64> {
-        Ok(self.ledger.take_loss())
-    }
-
-    fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
-        let step = self.team.state().noise.of_evaluation(self.ledger.steps);
-        self.prepare(plan, step)?;
-        self.run(Stage::Loss);
-        self.chunk_losses()
-    }
-
-    fn read_params(&self, to: &mut [f32]) -> Result<()> {
-        self.team.state().optimiser.read_params(to);
-        Ok(())
-    }
-
-    fn read_state(&self, to: &mut EngineState) -> Result<()> {
-        self.team.state().optimiser.read_state(to);
-        to.steps = self.ledger.steps;
-        Ok(())
-    }
-
-    fn restore(&mut self, state: &EngineState) -> Result<()> {
-        let shared = self.team.state();
-        for numbers in [&state.params, &state.m, &state.v] {
-            shared.model.check_params(numbers)?;
+impl ScoreLoss {
+    /// Fills the tape with a tile's rows, noised by this stream.
+    fn gather(&self, job: &Job, tape: &mut Tape<f32>, tile: usize, mut rng: Stream) {
+        let Tile::Whole(groups) = &job.tiles.tiles[tile] else { return };
+        tape.clear();
+        for group in &job.plan.groups()[groups.clone()] {
+            let atom = job.plan.atoms(group)[0] as usize;
+            let theta = self.data.theta().row(atom).iter().copied();
+            let x = self.data.x().row(group.context as usize).iter().copied();
+            let t = TRAINED_FROM + (1.0 - TRAINED_FROM) * rng.random::<f64>();
+            tape.row(theta, x, (t, || StandardNormal.sample(&mut rng)), group.own);
         }
-        shared.optimiser.restore(state);
-        self.ledger.restart(state.steps);
-        Ok(())
+    }
+}
+
+impl Loss for ScoreLoss {
+    type Memory = Tape<f32>;
+
+    fn memory(&self) -> Tape<f32> {
+        Tape::new(&self.model)
+    }
+
+    fn check_params(&self, params: &[f32]) -> Result<()> {
+        self.model.check_params(params)
+    }
+
+    /// Refuses groups of more than one row's own term: a score network has no density to compare atoms by.
+    fn check_plan(&self, plan: &Plan) -> Result<()> {
+        plan.check(self.data.len())?;
+        let is_own = |group: &&Group| group.pairs() == 1 && plan.terms(group).is_empty();
+        match plan.groups().iter().find(|group| !is_own(group)) {
+            None => Ok(()),
+            Some(group) => Err(Error::setting(
+                "a group of the plan",
+                format!("{} atoms with {} terms", group.pairs(), plan.terms(group).len()),
+                "one row without terms (maximum likelihood) to train a score network",
+            )),
+        }
+    }
+
+    fn repeats(&self) -> usize {
+        self.noise.repeats
+    }
+
+    fn loss(
+        &self,
+        job: &Job,
+        params: &[f32],
+        tape: &mut Tape<f32>,
+        tile: usize,
+        repeat: usize,
+    ) -> f64 {
+        self.gather(job, tape, tile, self.noise.of_evaluation(job.steps, repeat, tile));
+        self.model.loss(params, tape) / self.noise.repeats as f64
+    }
+
+    fn gradient(
+        &self,
+        job: &Job,
+        params: &[f32],
+        tape: &mut Tape<f32>,
+        tile: usize,
+        gradient: Gradient<'_, f32>,
+    ) -> f64 {
+        self.gather(job, tape, tile, self.noise.of_step(job.steps, tile));
+        self.model.backward(params, tape, gradient)
     }
 }
