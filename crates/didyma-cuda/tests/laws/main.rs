@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../didyma/tests/engine/laws/mod.rs"]
+#[path = "../../../didyma/tests/numbers/laws/mod.rs"]
 mod laws;
 
 use didyma_cuda::Cuda;

@@ -1,5 +1,5 @@
 /* The Lotka-Volterra task once more, as plainly as it can be written: means and standard deviations of the nine
- * summaries at the true parameters, for tests/tasks.rs.
+ * summaries at the true parameters, for tests/runs/tasks.rs.
  *
  *   gcc -O2 -o lotka_volterra lotka_volterra.c -lm && ./lotka_volterra 100000 1
  *   mean 4.4628 3.7500 8.4281 7.7559 0.9861 0.9427 0.9771 0.9187 0.1013

@@ -1,6 +1,6 @@
 //! The spline, its inverse and its gradient.
 
-use crate::{EPSILON, Numbers, check};
+use super::{EPSILON, Numbers, check};
 use didyma::kernel::*;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;

@@ -5,7 +5,7 @@
 mod device;
 mod failures;
 mod fit;
-#[path = "../keeper/mod.rs"]
+#[path = "../../keeper/mod.rs"]
 mod keeper;
 mod missing;
 mod posterior;

@@ -1,6 +1,6 @@
 //! Products, gates, contexts and the optimiser: sums of products.
 
-use crate::{EPSILON, Numbers, check};
+use super::{EPSILON, Numbers, check};
 use didyma::kernel::*;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "vectors/flow.rs"]
+#[path = "../vectors/flow.rs"]
 mod vectors;
 
 use didyma::kernel::{Kernels, PANEL, Real, SplineJob, SplineShape};

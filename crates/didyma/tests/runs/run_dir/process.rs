@@ -41,7 +41,7 @@ fn child() {
 
 fn again(job: &str, dir: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["process::child", "--exact", "--nocapture"]).env(JOB, job).env(DIR, dir);
+    command.args(["run_dir::process::child", "--exact", "--nocapture"]).env(JOB, job).env(DIR, dir);
     command
 }
 

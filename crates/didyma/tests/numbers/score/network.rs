@@ -1,6 +1,6 @@
 //! Shape, diffusion, loss and gradient.
 
-use crate::model;
+use super::model;
 use didyma::Error;
 use didyma::flow::Gradient;
 use didyma::rng::{Purpose, Streams};

@@ -117,7 +117,7 @@ fn gradients_are_those_of_the_loss_in_f64() {
             };
             let expected = (moved(h) - moved(-h)) / (2.0 * h);
             let found: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
-            // f32 is right to 5e-6 of a typical gradient (tests/engine.rs). Those of a difference's atoms cancel: what
+            // f32 is right to 5e-6 of a typical gradient (tests/numbers/engine.rs). Those of a difference's atoms cancel: what
             // is left is smaller by about √M ≤ 32, of which the bound allows all.
             let size: f64 = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
             let tolerance = 32.0 * 5e-6 * size.max(expected.abs()) + 1e-7;

@@ -1,6 +1,6 @@
 //! The engine: same bytes for any number of threads and after a pause, and a posterior that is known.
 
-use crate::model;
+use super::model;
 use didyma::estimator::Plan;
 use didyma::rng::{Purpose, Streams};
 use didyma::score::{Output, ScoreConfig, ScoreModel};

@@ -5,9 +5,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod columns;
-
-use columns::moments;
+use crate::columns::moments;
 use didyma::Rows;
 use didyma::metrics::{median_distance, nlog};
 use didyma::rng::{Purpose, Streams};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod laws;
-
+use crate::laws;
 use didyma::device::Cpu;
 use didyma::estimator::{Method, Plan};
 use didyma::flow::Gradient;
@@ -17,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 const STREAMS: Streams = Streams::new(3);
 
 mod cpu {
-    crate::laws::test!(crate::found);
+    crate::laws::test!(crate::engine::found);
 }
 
 /// This machine's cores, which are always here.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "vectors/estimator.rs"]
+#[path = "../vectors/estimator.rs"]
 mod vectors;
 
 use didyma::estimator::alpha::{GrrObjective, Model, grr_alpha};

@@ -1,6 +1,6 @@
 //! Samples and densities of networks.
 
-use crate::model;
+use super::model;
 use didyma::rng::{Purpose, Streams};
 use didyma::score::{Output, ScoreConfig, ScoreModel};
 use didyma::{Error, Rows};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod columns;
-
-use columns::moments;
+use crate::columns::moments;
 use didyma::baseline::{SmcAbc, SmcAbcResult, StopReason};
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
