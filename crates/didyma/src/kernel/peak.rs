@@ -2,6 +2,8 @@
 //!
 //! Only benchmarks need it, so it is behind the feature `peak`.
 
+use gemm_common::Parallelism;
+use gemm_f32::gemm::f32::get_gemm_fn;
 use std::time::Instant;
 
 /// Side of the square matrices: large enough to hide all overhead, small enough for 12 MB.
@@ -29,30 +31,30 @@ pub fn gemm_peak(threads: usize, seconds: f64) -> f64 {
     best / 1e9
 }
 
-/// C = A B, all SIDE × SIDE and row-major.
+/// C = A B, all SIDE × SIDE and row-major: Cᵀ = Bᵀ Aᵀ in columns, which the library prefers.
 fn multiply(c: &mut [f32], a: &[f32], b: &[f32], threads: usize) {
     let parallelism = match threads {
-        0 | 1 => gemm::Parallelism::None,
-        n => gemm::Parallelism::Rayon(n),
+        0 | 1 => Parallelism::None,
+        n => Parallelism::Rayon(n),
     };
     assert!([c.len(), a.len(), b.len()].iter().all(|&len| len == SIDE * SIDE));
     let stride = SIDE as isize;
     // SAFETY: all three matrices have SIDE rows of SIDE numbers, a row apart, and do not overlap.
     unsafe {
-        gemm::gemm(
+        get_gemm_fn()(
             SIDE,
             SIDE,
             SIDE,
             c.as_mut_ptr(),
-            1,
             stride,
+            1,
             false,
-            a.as_ptr(),
-            1,
-            stride,
             b.as_ptr(),
-            1,
             stride,
+            1,
+            a.as_ptr(),
+            stride,
+            1,
             0.0,
             1.0,
             false,
