@@ -1,18 +1,35 @@
 //! Which device a run computes on: the one place that knows all of them, for the command line and for Python.
 
-use crate::args::{DeviceArgs, DeviceChoice};
-use crate::tell;
+use crate::arguments::DeviceArgs;
+use crate::output::tell;
 use anyhow::{anyhow, bail};
 use didyma::SplineFlow;
 use didyma::config::Config;
 use didyma::density::DensityConfig;
 use didyma::device::{Cpu, Device, Machine};
+use didyma::estimator::Named;
 use didyma::parallel;
 use didyma::tasks::Task;
 use didyma_cuda::{Cuda, Found, Powers};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
+
+/// A device, as users name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU if there is one that works, else the CPU.
+    Auto,
+    /// The cores of this machine.
+    Cpu,
+    /// A GPU, or an error that says why not.
+    Cuda,
+}
+
+impl Named for DeviceChoice {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("cpu", Self::Cpu), ("cuda", Self::Cuda)];
+}
 
 /// A device that was opened, with what only it can tell.
 pub enum Opened {

@@ -1,4 +1,4 @@
-//! Arguments of the commands about estimators, and an estimator's options.
+//! An estimator's options.
 
 use super::{named, whole};
 use clap::Parser;
@@ -70,60 +70,8 @@ impl EstimatorArgs {
     }
 }
 
-#[derive(Debug, Parser)]
-pub struct AlphaArgs {
-    /// Multilevel method.
-    #[arg(long, value_name = "NAME", value_parser = multilevel())]
-    method: Method,
-
-    /// Rate at which the second moments of the gradient's differences fall with the level: 2^(−r2·l).
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub r2: f64,
-
-    /// Lowest level of grr and tgrr; the others start at 0 [default: 2].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    base: Option<u32>,
-
-    /// Highest level of tru and tgrr; the others have none [default: 4, or two above the base].
-    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
-    top: Option<u32>,
-
-    /// Inner samples of level 0.
-    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = whole::<usize>)]
-    #[arg(allow_negative_numbers = true)]
-    m0: usize,
-
-    /// Variance of the base term, in units of B, if the levels above it have second moments B·2^(−r2·l).
-    #[arg(long, default_value = "1", value_name = "NUMBER", allow_negative_numbers = true)]
-    pub base_variance: f64,
-
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl AlphaArgs {
-    /// The settings, and a remark on what was typed without effect.
-    pub fn settings(&self) -> (Settings, Option<String>) {
-        let Self { method, m0, .. } = *self;
-        let paper = Settings::paper(method);
-        let levels = matches!(method, Method::Grr | Method::Tgrr);
-        let ignored = |name: &str, typed: bool| typed.then(|| format!("--{name}"));
-        let ignored: Vec<_> = ignored("base", !levels && self.base.is_some())
-            .into_iter()
-            .chain(ignored("top", !method.is_truncated() && self.top.is_some()))
-            .collect();
-        let base = self.base.filter(|_| levels).unwrap_or(paper.base);
-        let top = paper.top.map(|top| self.top.unwrap_or(top.max(base + 2)));
-        let name = method.name();
-        let remark =
-            (!ignored.is_empty()).then(|| format!("no effect on {name}: {}", ignored.join(", ")));
-        (Settings { base, top, m0, ..paper }, remark)
-    }
-}
-
 /// One of the methods that draw a level.
-pub(super) fn multilevel() -> impl TypedValueParser<Value = Method> {
+pub fn multilevel() -> impl TypedValueParser<Value = Method> {
     let methods = Method::ALL.iter().filter(|(_, method)| method.is_multilevel());
     PossibleValuesParser::new(methods.map(|(name, _)| *name))
         .map(|name| Method::named(&name).expect("only known names are accepted"))

@@ -1,5 +1,6 @@
 //! A task by its name, or a user's problem by its file: what every command that works on one is given.
 
+use crate::output::tell;
 use anyhow::Context;
 use clap::Parser;
 use didyma::problem::{FileSettings, Problem, ProblemFile};
@@ -53,7 +54,7 @@ impl Given {
             Self::Task(name) => {
                 let task = Task::named(name).context("only known names are accepted")?;
                 if Path::new(name).join("problem.toml").is_file() {
-                    crate::tell(&format!(
+                    tell(&format!(
                         "note: {name} is the built-in task; for the folder write {name}/problem.toml"
                     ));
                 }

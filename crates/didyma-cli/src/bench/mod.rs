@@ -1,8 +1,6 @@
-//! `didyma bench`: how fast this machine is.
+//! Timing of training steps.
 
 mod report;
-mod simulate;
 mod step;
 
-pub use simulate::simulate;
-pub use step::step;
+pub use step::StepBench;

@@ -1,10 +1,9 @@
-//! `didyma bench step`: how long a training step takes, and what fraction of the machine that is.
+//! How long a training step takes, and what fraction of the machine that is.
 
 use super::report::{Profile, Sizes, StepReport, Timing};
-use crate::args::StepArgs;
 use crate::device::Opened;
 use didyma::device::Machine;
-use didyma::estimator::{Named, Plan, reduce};
+use didyma::estimator::{Named, Plan, Settings, reduce};
 use didyma::kernel::gemm_peak;
 use didyma::rng::{Purpose, Streams};
 use didyma::train::Engine;
@@ -25,6 +24,21 @@ const STRETCH_GPU: usize = 200;
 /// Steps that are timed kernel by kernel.
 const PROFILED: usize = 100;
 
+/// Steps to time.
+pub struct StepBench {
+    pub shape: Shape,
+    pub settings: Settings,
+    /// Rows that inner samples are drawn from.
+    pub pool: u32,
+    /// Outer samples of a step.
+    pub batch: usize,
+    pub opened: Opened,
+    pub threads: usize,
+    /// Trainings at once.
+    pub seeds: usize,
+    pub seconds: f64,
+}
+
 /// One training under way.
 struct Trainer {
     engine: Box<dyn Engine>,
@@ -34,10 +48,10 @@ struct Trainer {
 }
 
 impl Trainer {
-    fn new(args: &StepArgs, machine: Machine, seed: u64, stretch: usize) -> anyhow::Result<Self> {
+    fn new(bench: &StepBench, machine: Machine, seed: u64, stretch: usize) -> anyhow::Result<Self> {
         let streams = Streams::new(seed);
-        let engine = args.task().engine(&streams, machine)?;
-        let steps = Steps::new(streams, args.settings(), args.pool)?.of_batch(args.batch);
+        let engine = bench.shape.engine(&streams, machine)?;
+        let steps = bench.steps(streams)?;
         Ok(Self { engine, steps, plan: Plan::default(), stretch })
     }
 
@@ -60,48 +74,78 @@ impl Trainer {
     }
 }
 
-/// Times steps and matrix products by turns, so that both see the same machine.
-pub fn step(args: &StepArgs) -> anyhow::Result<StepReport> {
-    let opened = args.device.open()?;
-    let (shape, threads) = (args.task(), args.threads());
-    let flow = shape.flow()?;
-    let stretch = match opened {
-        Opened::Cpu => STRETCH_CPU,
-        Opened::Cuda(_) => STRETCH_GPU,
-    };
-    let each = (threads / args.seeds).max(1);
-    let mut trainers = (0..args.seeds as u64)
-        .map(|seed| Trainer::new(args, opened.machine(each), 1 + seed, stretch))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let warm =
-        |trainer: &mut Trainer| (0..WARM_UP).try_for_each(|_| trainer.stretch(&flow).map(drop));
-    trainers.iter_mut().try_for_each(warm)?;
-    let profile = match &opened {
-        Opened::Cpu => None,
-        Opened::Cuda(cuda) => Some(profile(cuda, args, shape)?),
-    };
-    let part = args.seconds / f64::from(PARTS);
-    let (mut times, mut peak) = (Vec::new(), profile.as_ref().map_or(0.0, |p| p.peak_gflops));
-    let mut wall = 0.0;
-    for _ in 0..PARTS {
-        if profile.is_none() {
-            peak = f64::max(peak, gemm_peak(threads, PEAK_SHARE * part));
+impl StepBench {
+    /// Times steps and matrix products by turns, so that both see the same machine.
+    pub fn run(&self) -> anyhow::Result<StepReport> {
+        let (flow, threads) = (self.shape.flow()?, self.threads);
+        let mut trainers = self.trainers(&flow)?;
+        let profile = match &self.opened {
+            Opened::Cpu => None,
+            Opened::Cuda(cuda) => Some(self.profile(cuda)?),
+        };
+        let part = self.seconds / f64::from(PARTS);
+        let (mut times, mut peak) = (Vec::new(), profile.as_ref().map_or(0.0, |p| p.peak_gflops));
+        let mut wall = 0.0;
+        for _ in 0..PARTS {
+            if profile.is_none() {
+                peak = f64::max(peak, gemm_peak(threads, PEAK_SHARE * part));
+            }
+            let (part_times, elapsed) = together(&mut trainers, &flow, part)?;
+            times.extend(part_times);
+            wall += elapsed;
         }
-        let (part_times, elapsed) = together(&mut trainers, &flow, part)?;
-        times.extend(part_times);
-        wall += elapsed;
+        let target = trainers[0].steps.estimator().target();
+        let sizes = self.sizes(&flow);
+        Ok(StepReport::new(sizes, &times, wall, peak, target, profile))
     }
-    let target = trainers[0].steps.estimator().target();
-    let sizes = Sizes {
-        task: shape.name,
-        method: args.settings().method.name(),
-        device: opened.machine(threads).device.describe(),
-        threads,
-        batch: args.batch,
-        seeds: args.seeds,
-        parameters: flow.params_len(),
-    };
-    Ok(StepReport::new(sizes, &times, wall, peak, target, profile))
+
+    /// All trainings, each past its first steps.
+    fn trainers(&self, flow: &didyma::SplineFlow) -> anyhow::Result<Vec<Trainer>> {
+        let stretch = match self.opened {
+            Opened::Cpu => STRETCH_CPU,
+            Opened::Cuda(_) => STRETCH_GPU,
+        };
+        let each = (self.threads / self.seeds).max(1);
+        let mut trainers = (0..self.seeds as u64)
+            .map(|seed| Trainer::new(self, self.opened.machine(each), 1 + seed, stretch))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let warm =
+            |trainer: &mut Trainer| (0..WARM_UP).try_for_each(|_| trainer.stretch(flow).map(drop));
+        trainers.iter_mut().try_for_each(warm)?;
+        Ok(trainers)
+    }
+
+    fn sizes(&self, flow: &didyma::SplineFlow) -> Sizes {
+        Sizes {
+            task: self.shape.name,
+            method: self.settings.method.name(),
+            device: self.opened.machine(self.threads).device.describe(),
+            threads: self.threads,
+            batch: self.batch,
+            seeds: self.seeds,
+            parameters: flow.params_len(),
+        }
+    }
+
+    /// Kernel by kernel, on plans like those that are timed.
+    fn profile(&self, cuda: &Cuda) -> anyhow::Result<Profile> {
+        let streams = Streams::new(1);
+        let (flow, data) = (self.shape.flow()?, self.shape.data(&streams)?);
+        let params = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
+        let mut steps = self.steps(streams)?;
+        let mut plans = vec![Plan::default(); PROFILED];
+        plans.iter_mut().try_for_each(|plan| steps.plan_next(plan))?;
+        let found = cuda.profile(flow, params, &data, &plans)?;
+        Ok(Profile {
+            kernels: found.kernels.into_iter().map(|(name, s)| (name, 1e6 * s)).collect(),
+            device_mb: found.bytes as f64 / 1e6,
+            peak_gflops: found.peak_flops / 1e9,
+        })
+    }
+
+    fn steps(&self, streams: Streams) -> didyma::Result<Steps> {
+        Ok(Steps::new(streams, self.settings.clone(), self.pool)?.of_batch(self.batch))
+    }
 }
 
 /// All trainings at once, each on its own thread, for some seconds; and how long they took, all together.
@@ -131,22 +175,6 @@ fn together(
     let wall = clock.elapsed().as_secs_f64();
     let found = found.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     Ok((found.into_iter().flatten().collect(), wall))
-}
-
-/// Kernel by kernel, on plans like those that are timed.
-fn profile(cuda: &Cuda, args: &StepArgs, shape: Shape) -> anyhow::Result<Profile> {
-    let streams = Streams::new(1);
-    let (flow, data) = (shape.flow()?, shape.data(&streams)?);
-    let params = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
-    let mut steps = Steps::new(streams, args.settings(), args.pool)?.of_batch(args.batch);
-    let mut plans = vec![Plan::default(); PROFILED];
-    plans.iter_mut().try_for_each(|plan| steps.plan_next(plan))?;
-    let found = cuda.profile(flow, params, &data, &plans)?;
-    Ok(Profile {
-        kernels: found.kernels.into_iter().map(|(name, s)| (name, 1e6 * s)).collect(),
-        device_mb: found.bytes as f64 / 1e6,
-        peak_gflops: found.peak_flops / 1e9,
-    })
 }
 
 /// Time of the reductions of a plan, done once more on numbers like those of a flow.

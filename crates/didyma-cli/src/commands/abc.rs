@@ -1,16 +1,79 @@
 //! `didyma abc`: sequential Monte Carlo approximate Bayesian computation.
 
-use crate::args::AbcArgs;
-use crate::{problems, progress};
-use didyma::baseline::{Generation, SmcAbc, StopReason};
+use crate::arguments::{ProblemArgs, RunArgs, count, whole};
+use crate::output::{check_out, samples, show, write};
+use crate::terminal::bar;
+use crate::{DONE, ExitCode};
+use clap::Parser;
+use didyma::baseline::{Generation, SmcAbc, SmcAbcResult, StopReason};
 use didyma::rng::{Purpose, Streams};
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Sample a task's posterior by approximate Bayesian computation (adaptive SMC with regression adjustment).
+#[derive(Debug, Parser)]
+#[command(after_help = "Example:
+  didyma abc mg1 --simulations 4000000 --particles 4000 --out samples.csv")]
+pub struct AbcArgs {
+    #[command(flatten)]
+    pub problem: ProblemArgs,
+
+    /// Simulations at most.
+    #[arg(long, value_name = "COUNT", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub simulations: u64,
+
+    /// Particles of a generation.
+    #[arg(long, default_value = "4000", value_name = "COUNT", value_parser = whole::<usize>)]
+    #[arg(allow_negative_numbers = true)]
+    pub particles: usize,
+
+    /// Tolerance at which to stop.
+    #[arg(long, default_value = "0", value_name = "DISTANCE", allow_negative_numbers = true)]
+    pub tolerance: f64,
+
+    /// Share of simulations accepted below which to stop.
+    #[arg(long, default_value = "0.005", value_name = "SHARE", allow_negative_numbers = true)]
+    pub acceptance: f64,
+
+    /// Samples to write.
+    #[arg(short = 'n', long = "samples", default_value = "2000", value_name = "COUNT")]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
+    pub count: usize,
+
+    /// CSV file to write, or bare little-endian numbers if it ends in .f32 [default: to the terminal].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Leave the particles where they are, without regression adjustment.
+    #[arg(long)]
+    pub no_adjust: bool,
+
+    /// Plain rejection instead of generations: draws of the prior, of which the nearest are kept.
+    #[arg(long)]
+    pub rejection: bool,
+
+    /// Leave out samples where the posterior is 0 for sure, if the task knows (mg1: no service is shorter than
+    /// service_min, so that no time between departures is).
+    #[arg(long)]
+    pub known_support: bool,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Print one JSON object about the run instead of text; needs --out.
+    #[arg(long, requires = "out")]
+    pub json: bool,
+}
+
+pub fn run(args: &AbcArgs) -> anyhow::Result<ExitCode> {
+    abc(args)?.map_or(Ok(DONE), |report| show(&report, args.json))
+}
 
 /// A run; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
-pub struct AbcReport {
+struct AbcReport {
     task: String,
     simulations: u64,
     particles: usize,
@@ -29,9 +92,9 @@ pub struct AbcReport {
 }
 
 /// Runs and writes the samples; without a file they go to the terminal, and there is nothing to report.
-pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
+fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
     let task = args.problem.task()?;
-    problems::check_out(args.out.as_deref())?;
+    check_out(args.out.as_deref())?;
     let streams = Streams::new(args.run.seed);
     let scale = task.distance_scale(&streams, args.run.threads.count())?;
     let abc = SmcAbc {
@@ -46,7 +109,34 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
         acceptance: args.acceptance,
         threads: args.run.threads.count(),
     };
-    let bar = progress::bar(args.simulations, "{bar:30} {pos}/{len} simulations{msg}");
+    let result = found(&abc, args, &streams)?;
+    let mut rng = streams.simulations(Purpose::Posterior, 0).stream(0);
+    let theta = result.sample(&abc, args.count, !args.no_adjust, &mut rng)?;
+    let (mean, sd) = moments(&theta, task.prior.dim());
+    let names = task.prior.names().map(str::to_owned).collect();
+    write(samples(&task, theta), args.out.as_deref())?;
+    let last = result.generations[result.generations.len() - 1];
+    Ok(args.out.as_ref().map(|_| AbcReport {
+        task: task.name,
+        simulations: result.simulations,
+        particles: args.particles,
+        generations: result.generations.len(),
+        tolerance: last.tolerance,
+        acceptance: last.acceptance,
+        effective_sample_size: last.effective,
+        reason: words(result.reason),
+        adjusted: !args.no_adjust,
+        samples: args.count,
+        seed: args.run.seed,
+        mean,
+        sd,
+        names,
+    }))
+}
+
+/// Works with a bar on the terminal.
+fn found(abc: &SmcAbc, args: &AbcArgs, streams: &Streams) -> didyma::Result<SmcAbcResult> {
+    let bar = bar(args.simulations, "{bar:30} {pos}/{len} simulations{msg}");
     let mut observe = |now: &Generation| {
         bar.set_position(now.simulations);
         let Generation { tolerance, particles, acceptance, effective, .. } = now;
@@ -59,39 +149,23 @@ pub fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
         });
         ControlFlow::Continue(())
     };
-    let result = match args.rejection {
-        true => abc.reject(&streams, &mut observe)?,
-        false => abc.run(&streams, &mut observe)?,
+    let result = if args.rejection {
+        abc.reject(streams, &mut observe)?
+    } else {
+        abc.run(streams, &mut observe)?
     };
     bar.finish_and_clear();
-    let mut rng = streams.simulations(Purpose::Posterior, 0).stream(0);
-    let theta = result.sample(&abc, args.count, !args.no_adjust, &mut rng)?;
-    let (mean, sd) = moments(&theta, task.prior.dim());
-    let names = task.prior.names().map(str::to_owned).collect();
-    problems::write(problems::samples(&task, theta), args.out.as_deref())?;
-    let last = result.generations[result.generations.len() - 1];
-    Ok(args.out.as_ref().map(|_| AbcReport {
-        task: task.name,
-        simulations: result.simulations,
-        particles: args.particles,
-        generations: result.generations.len(),
-        tolerance: last.tolerance,
-        acceptance: last.acceptance,
-        effective_sample_size: last.effective,
-        reason: match result.reason {
-            StopReason::Budget => "the simulations were spent",
-            StopReason::Acceptance => "too few simulations were accepted",
-            StopReason::Ties => "half of the particles have the same distance",
-            StopReason::Tolerance => "the tolerance was reached",
-            StopReason::Stopped => "it was stopped",
-        },
-        adjusted: !args.no_adjust,
-        samples: args.count,
-        seed: args.run.seed,
-        mean,
-        sd,
-        names,
-    }))
+    Ok(result)
+}
+
+fn words(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Budget => "the simulations were spent",
+        StopReason::Acceptance => "too few simulations were accepted",
+        StopReason::Ties => "half of the particles have the same distance",
+        StopReason::Tolerance => "the tolerance was reached",
+        StopReason::Stopped => "it was stopped",
+    }
 }
 
 /// Mean and standard deviation of each column.

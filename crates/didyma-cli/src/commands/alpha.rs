@@ -1,14 +1,84 @@
 //! `didyma alpha`: the paper's level law and the recipe's, side by side.
 
-use crate::args::AlphaArgs;
+use crate::ExitCode;
+use crate::arguments::{multilevel, whole};
+use crate::output::{show, tell};
+use clap::Parser;
 use didyma::estimator::alpha::{Model, advise};
-use didyma::estimator::{Estimator, Named, Tails};
+use didyma::estimator::{Estimator, Method, Named, Settings, Tails};
 use serde::Serialize;
 use std::fmt;
 
+/// Choose how fast the probability of a level falls (α), for a rate r2 of the levels.
+///
+/// A multilevel estimator draws a level L and takes blocks of M₀·2^l inner samples up to it. Rare
+/// high levels cost little but weigh much: alpha balances variance against cost. The paper's value
+/// is shown beside the recipe's: α = (r2 + 1)/2 with tails P(L ≥ j) = min(1, κ·2^(−α(j − base))),
+/// whose κ follows from the variance of the base term. Cross terms are left out, so larger tails are
+/// worth trying. `didyma levels` measures r2 and the base variance.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma alpha --method tgrr --r2 1.8
+  didyma alpha --method grr --r2 1.4 --base 1 --base-variance 0.5
+  didyma alpha --method ru --r2 1.8 --json | jq .cost_paper")]
+pub struct AlphaArgs {
+    /// Multilevel method.
+    #[arg(long, value_name = "NAME", value_parser = multilevel())]
+    method: Method,
+
+    /// Rate at which the second moments of the gradient's differences fall with the level: 2^(−r2·l).
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub r2: f64,
+
+    /// Lowest level of grr and tgrr; the others start at 0 [default: 2].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    base: Option<u32>,
+
+    /// Highest level of tru and tgrr; the others have none [default: 4, or two above the base].
+    #[arg(long, value_name = "LEVEL", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    top: Option<u32>,
+
+    /// Inner samples of level 0.
+    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = whole::<usize>)]
+    #[arg(allow_negative_numbers = true)]
+    m0: usize,
+
+    /// Variance of the base term, in units of B, if the levels above it have second moments B·2^(−r2·l).
+    #[arg(long, default_value = "1", value_name = "NUMBER", allow_negative_numbers = true)]
+    pub base_variance: f64,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AlphaArgs {
+    /// The settings, and a remark on what was typed without effect.
+    fn settings(&self) -> (Settings, Option<String>) {
+        let Self { method, m0, .. } = *self;
+        let paper = Settings::paper(method);
+        let levels = matches!(method, Method::Grr | Method::Tgrr);
+        let ignored = |name: &str, typed: bool| typed.then(|| format!("--{name}"));
+        let ignored: Vec<_> = ignored("base", !levels && self.base.is_some())
+            .into_iter()
+            .chain(ignored("top", !method.is_truncated() && self.top.is_some()))
+            .collect();
+        let base = self.base.filter(|_| levels).unwrap_or(paper.base);
+        let top = paper.top.map(|top| self.top.unwrap_or(top.max(base + 2)));
+        let name = method.name();
+        let remark =
+            (!ignored.is_empty()).then(|| format!("no effect on {name}: {}", ignored.join(", ")));
+        (Settings { base, top, m0, ..paper }, remark)
+    }
+}
+
+pub fn run(args: &AlphaArgs) -> anyhow::Result<ExitCode> {
+    show(&alpha(args)?, args.json)
+}
+
 /// What was found; its field names are the JSON keys. Infinite numbers are null there.
 #[derive(Debug, Serialize)]
-pub struct AlphaReport {
+struct AlphaReport {
     method: &'static str,
     r2: f64,
     base: u32,
@@ -31,10 +101,10 @@ pub struct AlphaReport {
 /// Levels above the base whose tails are listed if there is no top level.
 const LISTED: u32 = 4;
 
-pub fn alpha(args: &AlphaArgs) -> anyhow::Result<AlphaReport> {
+fn alpha(args: &AlphaArgs) -> anyhow::Result<AlphaReport> {
     let (settings, remark) = args.settings();
     if let Some(remark) = remark {
-        crate::tell(&format!("note: {remark}"));
+        tell(&format!("note: {remark}"));
     }
     let model = Model { rate: args.r2, base_variance: args.base_variance };
     let advice = advise(&settings, model)?;

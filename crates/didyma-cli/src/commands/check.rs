@@ -1,24 +1,71 @@
 //! `didyma check`: a few simulations of a problem, and what they say.
 
-use crate::args::{CheckArgs, Loaded};
-use crate::live::stop_on_interrupt;
-use crate::problems::check_out;
-use crate::watch::{bars, bin};
-use crate::{progress, tell};
+use crate::arguments::{ConfigArgs, Loaded, ProblemArgs, ProgramArgs, ThreadsArgs, count, whole};
+use crate::output::{check_out, show, tell};
+use crate::terminal::{bar, bars, bin, stop_on_interrupt, unless};
+use crate::{ExitCode, STOPPED};
+use clap::Parser;
 use didyma::check::{SimulatorCheck, SummaryCheck};
 use didyma::files::write_whole;
 use didyma::report::check_page;
 use didyma::simulator;
 use serde::Serialize;
 use std::fmt;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// Try a problem: a few simulations, and what they say of shapes, speed, failures, seeds and the observation.
+///
+/// Exit code 1 if no run makes sense: every simulation fails, or the same seed does not give the same.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma check problem.toml
+  didyma check problem.toml -n 500 --report check.html")]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub problem: ProblemArgs,
+
+    /// Number of simulations.
+    #[arg(short = 'n', long = "count", default_value = "100", value_name = "COUNT")]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
+    pub count: usize,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+
+    /// Seed of all random numbers [default: 1, or what the problem file says].
+    #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    /// Write a page with the figures as well.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let Some(checked) = check(args)? else { return Ok(STOPPED) };
+    show(&checked, args.json)?;
+    // The reason of a failure is no part of the text: it goes where errors go.
+    if let Some(first) = &checked.check.first_failure {
+        tell(&format!("the first failure: {first}"));
+    }
+    Ok(u8::from(!checked.passed))
+}
+
 /// What was found; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
-pub struct Checked {
+struct Checked {
     #[serde(flatten)]
     check: SimulatorCheck,
     notes: Vec<String>,
@@ -36,13 +83,13 @@ const WIDTH: usize = 40;
 const DRAWN: usize = 20;
 
 /// What was found; nothing if the user stopped it.
-pub fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
+fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
     check_out(args.report.as_deref())?;
     let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
     args.program.check(file.as_ref().map(|(problem, _)| problem))?;
     let config = args.config.config(args.seed, file.as_ref().map(|(_, settings)| settings))?;
     let stop = stop_on_interrupt();
-    let bar = progress::bar(args.count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
+    let bar = bar(args.count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
     let (begun, mut told) = (Instant::now(), false);
     let mut observe = |now: simulator::Progress| {
         bar.set_position(now.done as u64);
@@ -52,10 +99,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
                 "no answer so far: does the program flush its output after each line? (Ctrl-C stops)",
             );
         }
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        unless(&stop)
     };
     let check =
         SimulatorCheck::run(&task, args.count, config.seed, args.threads.count(), &mut observe)?;
@@ -73,19 +117,6 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
         report: args.report.clone(),
         check,
     }))
-}
-
-impl Checked {
-    pub fn passed(&self) -> bool {
-        self.passed
-    }
-
-    /// What does not stand in the text: reasons of failures go where errors go.
-    pub fn tell_failures(&self) {
-        if let Some(first) = &self.check.first_failure {
-            tell(&format!("the first failure: {first}"));
-        }
-    }
 }
 
 impl fmt::Display for Checked {

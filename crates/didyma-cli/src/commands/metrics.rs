@@ -1,7 +1,10 @@
 //! `didyma metrics`: how far two sets of samples are from each other.
 
-use crate::args::{MetricsArgs, RunArgs};
+use crate::ExitCode;
+use crate::arguments::{Given, RunArgs, given};
+use crate::output::show;
 use anyhow::{Context, bail};
+use clap::Parser;
 use didyma::Rows;
 use didyma::metrics::{c2st, median_distance, mmd2, sliced_wasserstein};
 use didyma::rng::{Purpose, Streams};
@@ -11,14 +14,54 @@ use didyma::tasks::Task;
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Compare samples with a reference: C2ST, MMD², sliced Wasserstein, and LMD with a task.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma metrics reference.csv samples.csv
+  didyma metrics reference.csv samples.csv --task mg1 --json | jq .c2st")]
+pub struct MetricsArgs {
+    /// Reference samples, CSV.
+    #[arg(value_name = "REFERENCE")]
+    pub reference: PathBuf,
+
+    /// Samples to judge, CSV.
+    #[arg(value_name = "SAMPLES")]
+    pub samples: PathBuf,
+
+    /// Task whose parameter columns are compared, and whose simulator gives the LMD.
+    #[arg(long, value_name = "TASK|FILE.toml", value_parser = given)]
+    task: Option<Given>,
+
+    /// The first column of both files only numbers the rows.
+    #[arg(long)]
+    pub index: bool,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl MetricsArgs {
+    fn task(&self) -> anyhow::Result<Option<Task>> {
+        self.task.as_ref().map(Given::task).transpose()
+    }
+}
+
+pub fn run(args: &MetricsArgs) -> anyhow::Result<ExitCode> {
+    show(&metrics(args)?, args.json)
+}
 
 /// Directions of the sliced Wasserstein distance.
 const PROJECTIONS: usize = 200;
 
 /// What was found; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
-pub struct MetricsReport {
+struct MetricsReport {
     c2st: f64,
     c2st_rows: usize,
     mmd2: f64,
@@ -30,7 +73,7 @@ pub struct MetricsReport {
     columns: usize,
 }
 
-pub fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
+fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
     let task = args.task()?;
     let reference = Table::read(&args.reference, args.index)?;
     let samples = Table::read(&args.samples, args.index)?;

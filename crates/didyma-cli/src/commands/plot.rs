@@ -1,43 +1,20 @@
-//! Arguments of `didyma report` and `didyma plot`.
+//! `didyma plot`: one figure of runs, as SVG or PNG.
 
-use super::ThreadsArgs;
+use super::report::{each_run, place, read};
+use crate::ExitCode;
+use crate::arguments::ThreadsArgs;
+use crate::output::{check_out, print};
+use anyhow::{Context, bail};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
-use didyma::report::Kind;
+use didyma::report::{Kind, Place, png};
 use std::path::PathBuf;
 
+/// Draw one figure of a run, or of several of one task, as SVG or PNG.
 #[derive(Debug, Parser)]
-pub struct ReportArgs {
-    /// Directories of runs of one task, or of the runs of several seeds. Those that differ only in their seed are drawn
-    /// together.
-    #[arg(value_name = "DIR", required = true)]
-    pub dirs: Vec<PathBuf>,
-
-    /// HTML file to write [default: report.html in the directory, if one is given; here for several].
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-
-    /// Also write every figure by itself into this folder, as SVG and PNG.
-    #[arg(long, value_name = "DIR")]
-    pub figures: Option<PathBuf>,
-
-    /// Simulate so many times at draws of the posterior, for the predictive check of a problem of your own; built-in tasks
-    /// always do.
-    #[arg(long, value_name = "COUNT", value_parser = predictive, allow_negative_numbers = true)]
-    pub predictive: Option<usize>,
-
-    #[command(flatten)]
-    pub threads: ThreadsArgs,
-}
-
-fn predictive(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(count) if (10..=10_000).contains(&count) => Ok(count),
-        _ => Err("give a whole number between 10 and 10000".to_owned()),
-    }
-}
-
-#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma plot pairs runs/two-moons-tsnpe-1 --out posterior.png
+  didyma plot metrics runs/mg1-* --out metrics.svg")]
 pub struct PlotArgs {
     /// What to draw.
     #[arg(value_name = "FIGURE", value_parser = PossibleValuesParser::new(Kind::ALL.map(|(name, _)| name)))]
@@ -57,8 +34,27 @@ pub struct PlotArgs {
 }
 
 impl PlotArgs {
-    pub fn kind(&self) -> Kind {
+    fn kind(&self) -> Kind {
         let known = Kind::ALL.iter().find(|(name, _)| *name == self.figure);
         known.map(|(_, kind)| *kind).expect("only known names are accepted")
     }
+}
+
+/// Writes one figure, as SVG or PNG by the name of the file.
+pub fn run(args: &PlotArgs) -> anyhow::Result<ExitCode> {
+    check_out(Some(&args.out))?;
+    let bitmap = match args.out.extension().and_then(|ending| ending.to_str()) {
+        Some("svg") => false,
+        Some("png") => true,
+        _ => bail!("--out is {}: give a file name that ends in .svg or .png", args.out.display()),
+    };
+    let runs = read(&each_run(&args.dirs)?, None, args.threads.count())?;
+    let kind = args.kind();
+    let figure = kind.draw(&runs, Place::Alone).with_context(|| {
+        let first = args.dirs[0].display();
+        format!("there is nothing to draw of {first}: {} needs {}", kind.name(), kind.needs())
+    })?;
+    let bytes = if bitmap { png(&figure.svg) } else { figure.svg.into_bytes() };
+    place(&args.out, &bytes)?;
+    print(&format!("figure: {}", args.out.display()))
 }

@@ -1,21 +1,36 @@
-//! Arguments of the commands that try a problem, or spread a run over a cluster: check, propose, merge, train; and which
-//! shard to simulate.
+//! `didyma propose`: the parameters of a run's next round, to be simulated elsewhere.
 
-use super::problem::ProblemArgs;
-use super::runs::{ConfigArgs, ProgramArgs};
-use super::{DeviceArgs, ThreadsArgs, whole};
+use super::infer::manifest;
+use crate::ExitCode;
+use crate::arguments::{ConfigArgs, Given, Loaded, ProblemArgs, ThreadsArgs, given, whole};
+use crate::output::print;
+use anyhow::bail;
 use clap::Parser;
+use didyma::rounds::{self, Model};
+use didyma::run::{self, Manifest, Origin, ProposalFile, RunDir};
 use std::path::PathBuf;
 
+/// Write the parameters that a run's next round is to simulate, for a cluster; begin the run if there is none.
+///
+/// A round is then: propose, simulate its shards anywhere, merge them, train. The result is the same, to the byte, as
+/// that of `didyma infer` on one machine.
 #[derive(Debug, Parser)]
+#[command(after_help = "Example:
+  didyma propose run problem.toml --rounds 5 -n 1000
+  for i in 1 2 3 4; do
+      didyma simulate problem.toml --proposal run/proposal-1.csv --shard $i/4 --out shard-$i.db
+  done
+  didyma merge run shard-*.db
+  didyma train run
+  didyma propose run     (and so on)")]
 pub struct ProposeArgs {
     /// Directory of the run; one that does not exist is made, if a task or a problem file is given as well.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
     /// A built-in task, or the TOML file of a problem, for the first round.
-    #[arg(value_name = "TASK|FILE.toml", value_parser = super::problem::given)]
-    given: Option<super::problem::Given>,
+    #[arg(value_name = "TASK|FILE.toml", value_parser = given)]
+    given: Option<Given>,
 
     #[command(flatten)]
     pub config: ConfigArgs,
@@ -39,88 +54,61 @@ impl ProposeArgs {
     }
 }
 
-#[derive(Debug, Parser)]
-pub struct MergeArgs {
-    /// Directory of the run.
-    #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
-
-    /// Files of `didyma simulate --shard`, in any order; one that was merged before changes nothing.
-    #[arg(value_name = "SHARD", required = true)]
-    pub shards: Vec<PathBuf>,
-}
-
-#[derive(Debug, Parser)]
-pub struct TrainArgs {
-    /// Directory of the run.
-    #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
-
-    #[command(flatten)]
-    pub threads: ThreadsArgs,
-
-    #[command(flatten)]
-    pub device: DeviceArgs,
-
-    /// Print the summary as one JSON object instead of text.
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Parser)]
-pub struct CheckArgs {
-    #[command(flatten)]
-    pub problem: ProblemArgs,
-
-    /// Number of simulations.
-    #[arg(short = 'n', long = "count", default_value = "100", value_name = "COUNT")]
-    #[arg(value_parser = super::problems::count, allow_negative_numbers = true)]
-    pub count: usize,
-
-    #[command(flatten)]
-    pub config: ConfigArgs,
-
-    /// Seed of all random numbers [default: 1, or what the problem file says].
-    #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
-    pub seed: Option<u64>,
-
-    #[command(flatten)]
-    pub threads: ThreadsArgs,
-
-    #[command(flatten)]
-    pub program: ProgramArgs,
-
-    /// Write a page with the figures as well.
-    #[arg(long, value_name = "FILE.html")]
-    pub report: Option<PathBuf>,
-
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// One of so many parts, from 1.
-#[derive(Debug, Clone, Copy)]
-pub struct Part {
-    pub part: usize,
-    pub of: usize,
-}
-
-impl Part {
-    /// Which of so many simulations are in it.
-    pub fn range(self, total: usize) -> std::ops::Range<usize> {
-        let Self { part, of } = self;
-        total * (part - 1) / of..total * part / of
+/// Writes the parameters of a run's next round; begins the run if there is none.
+pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
+    let run = open_or_begin(args)?;
+    let manifest = Manifest::of(&run)?;
+    let config = &manifest.config;
+    if let Some(count) = args.count.filter(|count| *count != config.simulations) {
+        bail!(
+            "-n is {count}, but the rounds of {} have {} simulations: leave it out",
+            args.dir.display(),
+            config.simulations
+        );
     }
+    let task = manifest.problem()?;
+    let model: Model = (&task).into();
+    let found = rounds::propose(&model, config, args.threads.count(), run::progress(&run)?)?;
+    let Some((round, theta)) = found else {
+        bail!("{} is finished: all its rounds are trained", args.dir.display());
+    };
+    let origin = Origin::new(Some(run.identity()), round, &task, config);
+    let path = ProposalFile::path(&args.dir, round);
+    // A file that is there stays: another kind of CPU could round its numbers differently.
+    if !ProposalFile::read(&path).is_ok_and(|there| there.origin == origin) {
+        let names = task.prior.names().map(str::to_owned).collect();
+        ProposalFile { origin, names, theta }.write(&path)?;
+    }
+    let simulations = config.simulations;
+    let (path, dir) = (path.display(), args.dir.display());
+    print(&format!(
+        "round {round} of {}: {simulations} parameters in {path}\n\
+         next: didyma simulate {} --proposal {path} --shard 1/N --out shard-1.db   (and so on to N/N, anywhere)\n\
+         then: didyma merge {dir} shard-*.db && didyma train {dir}",
+        config.rounds,
+        if manifest.problem.is_some() { "PROBLEM.toml" } else { &manifest.task },
+    ))
 }
 
-pub fn part(text: &str) -> Result<Part, String> {
-    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-    match numbers {
-        Some((part, of)) if (1..=of).contains(&part) && of <= 1_000_000 => Ok(Part { part, of }),
-        _ => {
-            Err("give the number of the shard and how many there are, as 3/20: from 1/20 to 20/20"
-                .to_owned())
+fn open_or_begin(args: &ProposeArgs) -> anyhow::Result<RunDir> {
+    let exists = args.dir.join(run::DATABASE).is_file();
+    match (exists, args.problem()) {
+        (true, None) => Ok(RunDir::open(&args.dir)?),
+        (true, Some(_)) => bail!(
+            "{} already holds a run, which knows its problem: leave the task or file out, or give another directory",
+            args.dir.display()
+        ),
+        (false, Some(problem)) => {
+            let Loaded { task, file } = problem.load()?;
+            let mut config = args.config.config(args.seed, file.as_ref().map(|(_, s)| s))?;
+            config.simulations = args.count.unwrap_or(config.simulations);
+            config.check()?;
+            let manifest = manifest(&task, file, config);
+            Ok(RunDir::create(&args.dir, &manifest.to_json().to_string())?)
         }
+        (false, None) => bail!(
+            "{0} holds no run yet: give the task or the problem file to begin one, as `didyma propose {0} problem.toml`",
+            args.dir.display()
+        ),
     }
 }

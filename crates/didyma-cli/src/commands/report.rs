@@ -1,16 +1,51 @@
-//! `didyma report` and `didyma plot`: runs as a page, and as single figures.
+//! `didyma report`: runs as a page.
 
-use crate::args::{PlotArgs, ReportArgs};
-use crate::print;
-use crate::problems::check_out;
+use crate::ExitCode;
+use crate::arguments::{ThreadsArgs, between};
+use crate::output::{check_out, print};
 use anyhow::{Context, anyhow, bail};
+use clap::Parser;
 use didyma::files::write_whole;
 use didyma::report::{Comparison, Figure, Kind, Place, RunData, least_predictive, page, png};
 use didyma::run::{Group, REPORT};
 use std::path::{Path, PathBuf};
 
+/// Write a page about a run, or about several of one task side by side: figures, tables, warnings.
+///
+/// One HTML file that needs no other and no network. An unfinished run is drawn as far as it is.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma report runs/two-moons-tsnpe-1
+  didyma report runs/two-moons-* --out compared.html --figures figures")]
+pub struct ReportArgs {
+    /// Directories of runs of one task, or of the runs of several seeds. Those that differ only in their seed are drawn
+    /// together.
+    #[arg(value_name = "DIR", required = true)]
+    pub dirs: Vec<PathBuf>,
+
+    /// HTML file to write [default: report.html in the directory, if one is given; here for several].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Also write every figure by itself into this folder, as SVG and PNG.
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// Simulate so many times at draws of the posterior, for the predictive check of a problem of your own; built-in tasks
+    /// always do.
+    #[arg(long, value_name = "COUNT", value_parser = predictive, allow_negative_numbers = true)]
+    pub predictive: Option<usize>,
+
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+}
+
+fn predictive(text: &str) -> Result<usize, String> {
+    between(text, "a whole number", 10..=10_000)
+}
+
 /// Writes the page, and every figure by itself if that was asked for. All is drawn before anything is written.
-pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
+pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     check_out(args.out.as_deref())?;
     let runs = read(&each_run(&args.dirs)?, args.predictive, args.threads.count())?;
     let html = page(&runs);
@@ -31,32 +66,13 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<()> {
 }
 
 /// Writes a file whole, or not at all.
-fn place(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub fn place(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write_whole(path, bytes)
         .map_err(|error| anyhow!("{error}: choose another place, or permit writing"))
 }
 
-/// Writes one figure, as SVG or PNG by the name of the file.
-pub fn plot(args: &PlotArgs) -> anyhow::Result<()> {
-    check_out(Some(&args.out))?;
-    let bitmap = match args.out.extension().and_then(|ending| ending.to_str()) {
-        Some("svg") => false,
-        Some("png") => true,
-        _ => bail!("--out is {}: give a file name that ends in .svg or .png", args.out.display()),
-    };
-    let runs = read(&each_run(&args.dirs)?, None, args.threads.count())?;
-    let kind = args.kind();
-    let figure = kind.draw(&runs, Place::Alone).with_context(|| {
-        let first = args.dirs[0].display();
-        format!("there is nothing to draw of {first}: {} needs {}", kind.name(), kind.needs())
-    })?;
-    let bytes = if bitmap { png(&figure.svg) } else { figure.svg.into_bytes() };
-    place(&args.out, &bytes)?;
-    print(&format!("figure: {}", args.out.display()))
-}
-
 /// The runs of several seeds in place of the directory that holds them, as far as they have begun.
-fn each_run(dirs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub fn each_run(dirs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut runs = Vec::new();
     for dir in dirs {
         if !Group::is_at(dir) {
@@ -76,7 +92,11 @@ fn each_run(dirs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(runs)
 }
 
-fn read(dirs: &[PathBuf], predictive: Option<usize>, threads: usize) -> anyhow::Result<Comparison> {
+pub fn read(
+    dirs: &[PathBuf],
+    predictive: Option<usize>,
+    threads: usize,
+) -> anyhow::Result<Comparison> {
     let whole: Vec<_> = dirs.iter().map(|dir| dir.canonicalize().unwrap_or(dir.clone())).collect();
     if let Some(i) = (1..dirs.len()).find(|&i| whole[..i].contains(&whole[i])) {
         bail!("{} is given twice: give every run once", dirs[i].display());

@@ -1,14 +1,40 @@
 //! `didyma settings`: every setting by name; every field of a problem file.
 
-use crate::args::SettingsArgs;
+use crate::ExitCode;
+use crate::arguments::ConfigArgs;
+use crate::output::show;
+use clap::Parser;
 use didyma::problem::{FIELDS, schema};
 use serde::Serialize;
 use std::fmt;
 
+/// List every setting of a profile, with its value and what it is.
+#[derive(Debug, Parser)]
+pub struct SettingsArgs {
+    #[command(flatten)]
+    pub config: ConfigArgs,
+
+    /// List the fields of a problem file instead.
+    #[arg(long)]
+    pub problem: bool,
+
+    /// Print the JSON schema of problem files, for editors that check and complete.
+    #[arg(long, requires = "problem", conflicts_with = "json")]
+    pub schema: bool,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(args: &SettingsArgs) -> anyhow::Result<ExitCode> {
+    show(&settings(args)?, args.json)
+}
+
 /// What is listed.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Listed {
+enum Listed {
     /// All settings of a profile and method.
     Settings { settings: Vec<Line> },
     /// All fields of a problem file.
@@ -18,21 +44,21 @@ pub enum Listed {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Line {
+struct Line {
     key: &'static str,
     value: String,
     about: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-pub struct FieldLine {
+struct FieldLine {
     field: &'static str,
     takes: &'static str,
     default: &'static str,
     about: &'static str,
 }
 
-pub fn settings(args: &SettingsArgs) -> anyhow::Result<Listed> {
+fn settings(args: &SettingsArgs) -> anyhow::Result<Listed> {
     let field = |field: &didyma::problem::Field| FieldLine {
         field: field.path,
         takes: field.takes.words(),

@@ -3,8 +3,9 @@
 //! A process of its own has its own memory, which is a result here, and may fail without taking the others with it.
 
 use super::plan::Planned;
-use crate::live::Stop;
-use crate::{PROGRAM, tell};
+use crate::PROGRAM;
+use crate::output::tell;
+use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use didyma::run::{DATABASE, Manifest, POSTERIOR_CSV, RunDir, RunProblem, SUMMARY, Summary};
 use didyma::{Error, parallel};

@@ -1,11 +1,10 @@
 //! Table 3: time and memory, a long run, and how the cost grows.
 
-use super::Section;
 use super::paper::{self, Printed};
 use super::plan::{GROWTH, LONG, NEURON, NEURONS, Tasks};
 use super::results::{Results, cell, table};
 use super::tables::{c2st, strings};
-use crate::args::Target;
+use super::{Section, Target};
 use didyma::report::{Curve, CurvePoint, Panel, Place, curves};
 use didyma::rounds::RoundReport;
 use didyma::run::Summary;

@@ -1,9 +1,8 @@
 //! Figures 1 to 6.
 
-use super::Section;
 use super::plan::{ALPHAS, LOSSES, NEURON, NEURONS, TASKS, Tasks};
 use super::results::{Results, cell, table};
-use crate::args::Target;
+use super::{Section, Target};
 use didyma::estimator::Named;
 use didyma::report::{Comparison, Curve, CurvePoint, Kind, Panel, Place, curves, epochs};
 use didyma::rounds::RoundReport;

@@ -1,4 +1,4 @@
-//! `didyma reproduce`: every table and figure of the paper, and what it lacks, beside what it prints.
+//! Reproduction of the paper: every table and figure of the paper, and what it lacks, beside what it prints.
 
 mod children;
 mod costs;
@@ -8,10 +8,13 @@ mod plan;
 mod results;
 mod studies;
 mod tables;
+mod target;
 
-use crate::args::{ReproduceArgs, Target};
-use crate::live::{Stop, stop_on_interrupt};
-use crate::{DONE, ExitCode, STOPPED, print, tell};
+pub use target::Target;
+
+use crate::output::{print, tell};
+use crate::terminal::{Stop, stop_on_interrupt};
+use crate::{DONE, ExitCode, STOPPED};
 use anyhow::{Context, bail};
 use children::{Carried, Failure, carry_out};
 use didyma::estimator::Named;
@@ -21,7 +24,7 @@ use plan::{Planned, TASKS};
 use results::Results;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -50,38 +53,58 @@ impl Section {
     }
 }
 
-/// Runs what is missing, then writes what was asked for.
-pub fn reproduce(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
-    let targets = args.targets();
-    std::fs::create_dir_all(&args.out).with_context(|| {
-        format!("--out: could not make the folder {}: choose another", args.out.display())
-    })?;
-    let _lock = lock(&args.out)?;
-    let (folder, mut planned) = (args.out.join("runs"), Vec::new());
-    for target in &targets {
-        planned.extend(plan::runs(*target, args)?);
+/// Results that are asked for, and how they are made.
+#[derive(Debug)]
+pub struct Reproduction {
+    /// Each target once, in the order of the paper.
+    pub targets: Vec<Target>,
+    /// Runs of each kind, with the seeds from 1.
+    pub seeds: u64,
+    /// Rounds of the runs, where the figure does not ask for its own number.
+    pub rounds: u32,
+    /// A small version of everything.
+    pub quick: bool,
+    /// Runs side by side.
+    pub jobs: usize,
+    /// Folder for runs and results.
+    pub out: PathBuf,
+}
+
+impl Reproduction {
+    /// Runs what is missing, then writes what was asked for.
+    pub fn carry_out(&self) -> anyhow::Result<ExitCode> {
+        std::fs::create_dir_all(&self.out).with_context(|| {
+            format!("--out: could not make the folder {}: choose another", self.out.display())
+        })?;
+        let _lock = lock(&self.out)?;
+        let (folder, mut planned) = (self.out.join("runs"), Vec::new());
+        for target in &self.targets {
+            planned.extend(plan::runs(*target, self)?);
+        }
+        let mut known = BTreeSet::new();
+        planned.retain(|run: &Planned| known.insert(run.folder()));
+        let stop = stop_on_interrupt();
+        let Carried::Out(failures) = carry_out(&planned, &folder, self.jobs, &stop)? else {
+            return Ok(stopped());
+        };
+        exit_when_stopped(stop);
+        for &target in &self.targets {
+            let section = section(target, self, &folder)?;
+            write(&self.out, &section)?;
+            print(&format!("{}: {}", target.name(), section.title))?;
+        }
+        let path = self.out.join("reproduction.md");
+        write_whole(&path, page(self, &failures).as_bytes())?;
+        print(&format!("page: {}", path.display()))?;
+        if failures.is_empty() {
+            return Ok(DONE);
+        }
+        let count = failures.len();
+        tell(&format!(
+            "{count} runs did not finish: give the same command again to go on with them"
+        ));
+        Ok(1)
     }
-    let mut known = BTreeSet::new();
-    planned.retain(|run: &Planned| known.insert(run.folder()));
-    let stop = stop_on_interrupt();
-    let Carried::Out(failures) = carry_out(&planned, &folder, args.jobs, &stop)? else {
-        return Ok(stopped());
-    };
-    exit_when_stopped(stop);
-    for target in targets {
-        let section = section(target, args, &folder)?;
-        write(&args.out, &section)?;
-        print(&format!("{}: {}", target.name(), section.title))?;
-    }
-    let path = args.out.join("reproduction.md");
-    write_whole(&path, page(args, &failures).as_bytes())?;
-    print(&format!("page: {}", path.display()))?;
-    if failures.is_empty() {
-        return Ok(DONE);
-    }
-    let count = failures.len();
-    tell(&format!("{count} runs did not finish: give the same command again to go on with them"));
-    Ok(1)
 }
 
 /// Keeps other calls away from the folder until it is dropped.
@@ -117,7 +140,7 @@ fn stopped() -> ExitCode {
     STOPPED
 }
 
-fn section(target: Target, args: &ReproduceArgs, folder: &Path) -> anyhow::Result<Section> {
+fn section(target: Target, args: &Reproduction, folder: &Path) -> anyhow::Result<Section> {
     tell(&format!("{} ...", target.name()));
     let results = Results::read(plan::runs(target, args)?, folder.to_owned());
     let tasks = plan::tasks(args);
@@ -145,7 +168,7 @@ fn section(target: Target, args: &ReproduceArgs, folder: &Path) -> anyhow::Resul
 }
 
 /// All results that the folder has, also those of earlier calls.
-fn page(args: &ReproduceArgs, failures: &[Failure]) -> String {
+fn page(args: &Reproduction, failures: &[Failure]) -> String {
     let (seeds, rounds, jobs) = (args.seeds, args.rounds, args.jobs);
     let threads = if jobs == 1 { didyma::parallel::cores() } else { 1 };
     let mut text = format!(

@@ -1,6 +1,6 @@
 //! Which runs a result needs.
 
-use crate::args::{ReproduceArgs, Target};
+use super::{Reproduction, Target};
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Named;
 use std::collections::BTreeSet;
@@ -169,12 +169,12 @@ pub fn methods(names: &[&str]) -> Vec<Variant> {
 }
 
 /// Tasks that a target is about; the small version has one.
-pub fn tasks(args: &ReproduceArgs) -> Tasks {
+pub fn tasks(args: &Reproduction) -> Tasks {
     if args.quick { &TASKS[..1] } else { &TASKS }
 }
 
 /// The runs that a target needs, each once.
-pub fn runs(target: Target, args: &ReproduceArgs) -> didyma::Result<Vec<Planned>> {
+pub fn runs(target: Target, args: &Reproduction) -> didyma::Result<Vec<Planned>> {
     let names = |tasks: &[(&'static str, &str)]| tasks.iter().map(|(n, _)| *n).collect::<Vec<_>>();
     let (all, moons, seeds) = (names(tasks(args)), vec!["two-moons"], args.seeds);
     let volterra = names(if args.quick { &TASKS[..1] } else { &TASKS[1..2] });
@@ -219,7 +219,7 @@ impl Variant {
         Algorithm::named(self.method).expect("a method that exists")
     }
 
-    fn config(&self, args: &ReproduceArgs, seed: u64) -> didyma::Result<Config> {
+    fn config(&self, args: &Reproduction, seed: u64) -> didyma::Result<Config> {
         let mut config = Config::new(self.profile, self.algorithm());
         config.rounds = self.rounds.unwrap_or(args.rounds);
         config.simulations = self.simulations;
@@ -272,7 +272,7 @@ mod tests {
     fn no_run_is_planned_twice() {
         for quick in [None, Some("--quick")] {
             let words = ["reproduce", "all", "--seeds", "2", "--out", "nowhere"];
-            let args = ReproduceArgs::parse_from(words.into_iter().chain(quick));
+            let args = Reproduction::parse_from(words.into_iter().chain(quick));
             for (name, target) in Target::ALL {
                 let planned = runs(*target, &args).unwrap();
                 let folders: BTreeSet<_> = planned.iter().map(Planned::folder).collect();

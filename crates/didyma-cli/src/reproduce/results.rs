@@ -1,7 +1,7 @@
 //! What the runs gave: means over seeds, and comparisons of means.
 
 use super::plan::Planned;
-use crate::tell;
+use crate::output::tell;
 use didyma::report::{Comparison, RunData};
 use didyma::rounds::RoundReport;
 use didyma::run::{RunDir, Summary};

@@ -1,8 +1,7 @@
 //! Complexity and convergence on the toys, whose loss is known exactly.
 
-use super::Section;
 use super::results::table;
-use crate::args::Target;
+use super::{Section, Target};
 use didyma::diagnostics::{
     ComplexityStudy, ConvergenceStudy, CostPoint, Estimate, MethodConvergence, SchemeCost, Verdict,
 };

@@ -1,10 +1,9 @@
 //! Tables 1 and 2, SNSE with its published settings, and the ablation.
 
-use super::Section;
 use super::paper::{self, Printed};
 use super::plan::{ABLATION, METHODS, PUBLISHED, Tasks};
 use super::results::{Mean, Results, cell, table};
-use crate::args::{ReproduceArgs, Target};
+use super::{Reproduction, Section, Target};
 use didyma::diagnostics::{LevelStudy, TrainedFlow, level_settings};
 use didyma::estimator::alpha::{GrrObjective, Model, advise, grr_alpha};
 use didyma::estimator::{Coupling, Method, Named, Settings, Source};
@@ -22,7 +21,7 @@ pub fn c2st(round: &RoundReport) -> Option<f64> {
 }
 
 /// Table 1: the α that the formulas give, and the rates that trained flows have.
-pub fn table_1(results: &Results, tasks: Tasks, args: &ReproduceArgs) -> anyhow::Result<Section> {
+pub fn table_1(results: &Results, tasks: Tasks, args: &Reproduction) -> anyhow::Result<Section> {
     let mut rows = Vec::new();
     for (name, printed) in paper::ALPHA {
         let method = Method::named(name).expect("a method");
@@ -74,11 +73,7 @@ pub fn table_1(results: &Results, tasks: Tasks, args: &ReproduceArgs) -> anyhow:
     Ok(Section::new(Target::Table1, "Table 1: the law of the level", text, results.csv()))
 }
 
-fn measured_rate(
-    results: &Results,
-    task: &str,
-    args: &ReproduceArgs,
-) -> anyhow::Result<(f64, f64)> {
+fn measured_rate(results: &Results, task: &str, args: &Reproduction) -> anyhow::Result<(f64, f64)> {
     let run = results.runs.iter().find(|(run, _)| run.task == task);
     let (run, _) = run.ok_or_else(|| anyhow::anyhow!("the run is not finished"))?;
     let dir = RunDir::read(&results.folder.join(run.folder()))?;

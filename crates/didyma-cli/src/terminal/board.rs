@@ -1,7 +1,8 @@
 //! What is seen of many runs while they go on: a few lines on a terminal, a line for each round elsewhere.
 
-use crate::live::{BETWEEN_LINES, Stop, spinner, unless};
-use crate::tell;
+use super::live::{BETWEEN_LINES, spinner};
+use super::{Stop, unless};
+use crate::output::tell;
 use didyma::device::Machine;
 use didyma::observe::{Event, Observer};
 use didyma::report::{Line, Narrator};

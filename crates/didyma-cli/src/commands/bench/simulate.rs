@@ -1,7 +1,13 @@
 //! `didyma bench simulate`: simulations per second of each task.
 
-use crate::args::BenchSimulateArgs;
+use super::seconds;
+use crate::ExitCode;
+use crate::arguments::threads;
+use crate::output::show;
+use clap::Parser;
+use clap::builder::PossibleValuesParser;
 use didyma::Rows;
+use didyma::parallel;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator;
 use didyma::tasks::Task;
@@ -9,12 +15,54 @@ use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
 
+/// Count simulations per second of each task at its true parameters.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma bench simulate
+  didyma bench simulate --task mg1 --threads 1 --json")]
+pub struct BenchSimulateArgs {
+    /// Task to simulate [default: all].
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Task::NAMES))]
+    task: Option<String>,
+
+    /// Threads [default: one, then all cores].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(allow_negative_numbers = true)]
+    threads: Option<usize>,
+
+    /// How long to measure each.
+    #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(allow_negative_numbers = true)]
+    seconds: f64,
+
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl BenchSimulateArgs {
+    fn tasks(&self) -> Vec<Task> {
+        let wanted = |name: &&str| self.task.as_deref().is_none_or(|task| task == *name);
+        Task::NAMES.into_iter().filter(wanted).filter_map(Task::named).collect()
+    }
+
+    fn threads(&self) -> Vec<usize> {
+        let mut all = self.threads.map_or(vec![1, parallel::cores()], |threads| vec![threads]);
+        all.dedup();
+        all
+    }
+}
+
+pub fn run(args: &BenchSimulateArgs) -> anyhow::Result<ExitCode> {
+    show(&simulate(args)?, args.json)
+}
+
 /// Simulations of the first attempt, from which the size of the measured one follows.
 const FIRST: usize = 200;
 
 /// What was measured; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
-pub struct SimulateReport {
+struct SimulateReport {
     tasks: Vec<TaskSpeed>,
 }
 
@@ -27,7 +75,7 @@ struct TaskSpeed {
 }
 
 /// Simulates each task at its θ*, by one thread and by all.
-pub fn simulate(args: &BenchSimulateArgs) -> anyhow::Result<SimulateReport> {
+fn simulate(args: &BenchSimulateArgs) -> anyhow::Result<SimulateReport> {
     let mut tasks = Vec::new();
     for task in args.tasks() {
         for threads in args.threads() {

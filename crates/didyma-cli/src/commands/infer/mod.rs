@@ -1,30 +1,80 @@
-//! `didyma infer` and `didyma resume`: a whole run, saved as it goes.
+//! `didyma infer`: a whole run, or runs of several seeds, saved as they go.
 
-use crate::args::{InferArgs, Loaded, ResumeArgs};
-use crate::live::{Live, stop_on_interrupt};
-use crate::results::Shown;
-use crate::tell;
-use anyhow::bail;
-use didyma::Error;
+mod execution;
+
+pub use execution::{Until, carry_on, with_page, with_remedy};
+
+use super::seeds;
+use crate::ExitCode;
+use crate::arguments::{ConfigArgs, DeviceArgs, Loaded, ProblemArgs, ProgramArgs, ThreadsArgs};
+use crate::arguments::{seeds as seed_count, whole};
+use clap::Parser;
 use didyma::config::Config;
-use didyma::device::Machine;
-use didyma::observe::{Event, Observer};
-use didyma::problem::{FileSettings, Problem, ProblemFile};
-use didyma::report::{Overview, write_page};
+use didyma::problem::{FileSettings, Problem};
 use didyma::rounds::Progress;
-use didyma::run::{self, Manifest, RunDir, progress};
+use didyma::run::{Manifest, RunDir};
 use didyma::tasks::Task;
 use std::fmt::Display;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Begins a run and carries it through.
-pub fn infer(args: &InferArgs) -> anyhow::Result<Shown> {
+/// Infer a task's posterior: propose, simulate and train, round after round.
+///
+/// Everything is saved in a directory as it happens. Whatever ends the process (Ctrl-C, a kill, a full disk),
+/// `didyma resume DIR` goes on and ends with the same bytes. The result depends on the seed, not on the threads.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma infer two-moons
+  didyma infer lotka-volterra --rounds 10 --simulations 1000 --seed 7 --out lv
+  didyma infer mg1 --method tgrr --set estimator.m0=8
+  didyma infer two-moons --method tgrr --profile paper --set estimator.coupling=planted --set flow.bound=3
+  didyma infer two-moons --seeds 4 --out moons     (then: didyma show moons)
+  didyma infer two-moons --json | jq .rounds[-1].c2st")]
+pub struct InferArgs {
+    #[command(flatten)]
+    pub problem: ProblemArgs,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+
+    /// Seed of all random numbers [default: 1, or what the problem file says].
+    #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    /// Make so many runs side by side, with the seeds SEED, SEED + 1, …; how much they differ tells how far one of them can
+    /// be trusted. Each is a run of its own in DIR/seed-SEED, the same to the byte as if it were made alone, and
+    /// `didyma show DIR` and `didyma resume DIR` take all of them. Threads, and --workers, are shared out.
+    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = seed_count, allow_negative_numbers = true)]
+    pub seeds: u64,
+
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+
+    #[command(flatten)]
+    pub device: DeviceArgs,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    /// Directory of the run, made new [default: runs/TASK-METHOD-SEED, or runs/TASK-METHOD-seeds for several, with a number
+    /// if that is taken].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print the summary as one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(args: &InferArgs) -> anyhow::Result<ExitCode> {
+    if args.seeds > 1 {
+        return seeds::infer(args);
+    }
     let (task, manifest) = asked(args)?;
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest, manifest.config.seed));
     let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
     let run = RunDir::create(&out, &manifest.to_json().to_string())?;
-    carry_on(run, &task, &manifest, Progress::default(), machine, Until::Finished)
+    let progress = Progress::default();
+    carry_on(run, &task, &manifest, progress, machine, Until::Finished)?.show(args.json)
 }
 
 /// What a run is to be of, all checked.
@@ -42,135 +92,6 @@ pub fn manifest(task: &Task, file: Option<(Problem, FileSettings)>, config: Conf
     match file {
         Some((problem, _)) => Manifest::of_problem(problem, config),
         None => Manifest::of_task(&task.name, config),
-    }
-}
-
-/// Carries a run on from where it stopped.
-pub fn resume(args: &ResumeArgs) -> anyhow::Result<Shown> {
-    let mut run = RunDir::open(&args.dir)?;
-    let manifest = Manifest::of(&run)?;
-    let task = args.task(&manifest)?;
-    let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
-    let unfinished = run.rounds()?.len() as u32 + 1;
-    if args.retry_failed {
-        let forgotten = run.forget_failures(unfinished)?;
-        tell(&format!("{forgotten} failed simulations of round {unfinished} are made again"));
-    }
-    let progress = progress(&run)?;
-    carry_on(run, &task, &manifest, progress, machine, Until::Finished)
-}
-
-impl ResumeArgs {
-    /// The problem of a run, with what the command line changes of its program.
-    fn task(&self, manifest: &Manifest) -> anyhow::Result<Task> {
-        Ok(match self.problem_of(manifest)? {
-            Some(problem) => problem.task()?,
-            None => manifest.problem()?,
-        })
-    }
-
-    /// The same where it is not built in.
-    pub fn problem_of(&self, manifest: &Manifest) -> anyhow::Result<Option<Problem>> {
-        self.program.check(manifest.problem.as_ref())?;
-        let mut problem = match (&self.problem, &manifest.problem) {
-            (Some(path), Some(before)) => {
-                let problem = ProblemFile::read(path)?.problem;
-                same_question(&problem, before, path, &self.dir)?;
-                problem
-            }
-            (Some(path), None) => bail!(
-                "--problem is {}, but {} is a run of the built-in task {}: leave it out",
-                path.display(),
-                self.dir.display(),
-                manifest.task
-            ),
-            (None, Some(problem)) => problem.clone(),
-            (None, None) => return Ok(None),
-        };
-        self.program.apply(&mut problem);
-        Ok(Some(problem))
-    }
-}
-
-/// Simulations of another question would spoil a run.
-pub fn same_question(
-    found: &Problem,
-    expected: &Problem,
-    file: &Path,
-    dir: &Path,
-) -> anyhow::Result<()> {
-    let (file, dir) = (file.display(), dir.display());
-    let what = match () {
-        () if found.prior != expected.prior => "parameters or priors",
-        () if found.observation != expected.observation => "observation",
-        () if found.summaries != expected.summaries => "names of summaries",
-        () => return Ok(()),
-    };
-    bail!(
-        "{file} has other {what} than the run in {dir}: give the file that it began with, or begin a run of its own"
-    )
-}
-
-/// When to stop.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Until {
-    /// When all rounds are done.
-    Finished,
-    /// When the next round is done.
-    Round,
-}
-
-impl Observer for Until {
-    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
-        match (self, event) {
-            (Self::Round, Event::RoundFinished { .. }) => Ok(ControlFlow::Break(())),
-            _ => Ok(ControlFlow::Continue(())),
-        }
-    }
-}
-
-/// Works on a run, saves everything, and shows what was found.
-pub fn carry_on(
-    run: RunDir,
-    task: &Task,
-    manifest: &Manifest,
-    progress: Progress,
-    machine: Machine,
-    until: Until,
-) -> anyhow::Result<Shown> {
-    let dir = run.path().to_owned();
-    let threads = machine.threads;
-    let mut observer = (Live::new(manifest, &dir, &machine, stop_on_interrupt()), until);
-    let found = run::carry_on(run, task, progress, machine, &mut observer);
-    observer.0.finish();
-    let found = found.map_err(|error| with_remedy(error, &dir))?;
-    if !found.finished && until == Until::Finished {
-        let dir = dir.display();
-        tell(&format!("stopped; everything so far is saved. To go on: didyma resume \"{dir}\""));
-    }
-    if found.finished {
-        with_page(&dir, threads, tell);
-    }
-    let overview = Overview::read(&RunDir::read(&dir)?, threads)?;
-    Ok(Shown::new(&dir, Overview { without_rounds: true, ..overview }))
-}
-
-/// Writes the page about a finished run, which is not lost because a page about it cannot be written.
-pub fn with_page(dir: &Path, threads: usize, tell: impl Fn(&str)) {
-    if let Err(error) = write_page(dir, threads) {
-        tell(&format!("note: no report was written: {error}"));
-    }
-}
-
-/// A file that could not be written is no loss: everything before it is on the disk.
-pub fn with_remedy(error: Error, dir: &Path) -> anyhow::Error {
-    match error {
-        Error::Io { .. } => anyhow::anyhow!(
-            "{error}: nothing stored so far is lost; make room on the disk or permit writing, then run \
-             `didyma resume {}`",
-            dir.display()
-        ),
-        other => other.into(),
     }
 }
 

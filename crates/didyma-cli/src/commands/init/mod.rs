@@ -2,22 +2,41 @@
 
 mod language;
 
-pub use language::Language;
-
-use crate::args::InitArgs;
-use crate::{print, tell};
+use crate::ExitCode;
+use crate::output::{pasted, print, tell};
 use anyhow::{Context, bail};
+use clap::Parser;
 use didyma::tasks::Task;
+use language::Language;
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Make a folder with a problem file and a simulator that works, to change into your own.
+///
+/// The simulator is exponential decay with noise, as a worker that Didyma starts once and asks for simulations. The
+/// problem file explains its fields.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma init decay
+  didyma init decay --language julia
+  didyma infer decay/problem.toml")]
+pub struct InitArgs {
+    /// Folder to make, which also names the problem.
+    #[arg(value_name = "NAME")]
+    pub folder: PathBuf,
+
+    /// Language of the worker.
+    #[arg(long, short, default_value = "python", value_name = "NAME")]
+    pub language: Language,
+}
 
 const PROBLEM: &str = include_str!("templates/problem.toml");
 
 /// Longest name of a problem: it is part of the names of folders.
 const LONGEST: usize = 64;
 
-pub fn init(args: &InitArgs) -> anyhow::Result<()> {
+pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let (folder, language) = (&args.folder, args.language);
     let name = name(folder)?;
     make(folder)?;
@@ -39,7 +58,6 @@ pub fn init(args: &InitArgs) -> anyhow::Result<()> {
 
 /// What was made, and what to do with it.
 fn told(folder: &Path, language: Language) -> String {
-    let quoted = |path: &Path| shell_words::quote(&path.to_string_lossy()).into_owned();
     let problem = folder.join("problem.toml");
     let worker = folder.join(language.file());
     let mut text = format!(
@@ -48,10 +66,10 @@ fn told(folder: &Path, language: Language) -> String {
         worker.display(),
     );
     if let Some(compile) = language.compile() {
-        text += &format!("\n  (cd {} && {compile})", quoted(folder));
+        text += &format!("\n  (cd {} && {compile})", pasted(folder));
     }
-    text += &format!("\n  didyma check {}", quoted(folder));
-    text += &format!("\n  didyma infer {}", quoted(&problem));
+    text += &format!("\n  didyma check {}", pasted(folder));
+    text += &format!("\n  didyma infer {}", pasted(&problem));
     text
 }
 

@@ -1,14 +1,14 @@
 //! `didyma infer --seeds`, and what `resume` and `show` make of its directory: runs that differ in their seed, side by side.
 
-mod board;
 mod spread;
 mod table;
 
-use crate::args::{InferArgs, ResumeArgs, ShowArgs};
-use crate::infer::{asked, free_directory, with_page, with_remedy};
-use crate::live::stop_on_interrupt;
-use crate::{DONE, ExitCode, STOPPED, sentence, show as print_report, tell};
-use board::Board;
+use super::infer::{InferArgs, asked, free_directory, with_page, with_remedy};
+use super::resume::ResumeArgs;
+use super::show::ShowArgs;
+use crate::output::{self, sentence, tell};
+use crate::terminal::{Board, stop_on_interrupt};
+use crate::{DONE, ExitCode, STOPPED};
 use didyma::device::Machine;
 use didyma::problem::{Problem, Source};
 use didyma::run::{
@@ -42,7 +42,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let group = Group::read(&args.dir)?;
     let mut table = Table::read(&group, Vec::new(), parallel::cores());
     table.running = group.is_worked_on()?;
-    print_report(&table, args.json)?;
+    output::show(&table, args.json)?;
     Ok(tell_failed(&table))
 }
 
@@ -88,7 +88,7 @@ impl Work {
         board.finish();
         let failed = failed.into_iter().flatten().collect();
         let table = Table::read(&self.group, failed, self.machine.threads);
-        print_report(&table, json)?;
+        output::show(&table, json)?;
         match tell_failed(&table) {
             DONE if table.is_finished() => Ok(DONE),
             code => {

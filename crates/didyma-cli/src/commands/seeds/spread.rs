@@ -1,6 +1,6 @@
 //! How much runs of several seeds differ: means and standard deviations over them.
 
-use crate::results::Shown;
+use crate::commands::show::Shown;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Runs of several seeds in short: a line for each, and how much they differ.
 
 use super::spread::{Mean, NUMBERS, ParameterMean, means, numbers, parameters};
-use crate::pasted;
-use crate::results::Shown;
+use crate::commands::show::Shown;
+use crate::output::pasted;
 use didyma::parallel;
 use didyma::run::Group;
 use serde::Serialize;

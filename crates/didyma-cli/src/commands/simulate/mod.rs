@@ -1,88 +1,86 @@
-//! `didyma tasks`, `simulate` and `reference`: what the built-in problems are, and samples of them.
+//! `didyma simulate`: simulations of a problem, or one shard of a round.
 
-use crate::args::{Loaded, ReferenceArgs, RunArgs, SimulateArgs};
-use crate::{print, progress};
-use anyhow::{Context, bail};
+mod shard;
+
+use crate::arguments::{Loaded, ProblemArgs, ProgramArgs, ThreadsArgs, count, whole};
+use crate::output::{check_out, show, tell, write};
+use crate::terminal::bar;
+use crate::{DONE, ExitCode};
+use anyhow::Context;
+use clap::Parser;
 use didyma::Rows;
-use didyma::files::write_whole;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulations};
 use didyma::table::Table;
-use didyma::tasks::{Reference, Task};
+use didyma::tasks::Task;
 use serde::Serialize;
+use shard::{Part, part};
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::PathBuf;
 
-/// All tasks; its field names are the JSON keys.
-#[derive(Debug, Serialize)]
-pub struct TaskList {
-    tasks: Vec<TaskLine>,
+/// Simulate a task or a problem of your own: at given parameters, at draws of its prior, or one shard of a round.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma simulate problem.toml -n 100 --out rows.csv
+  didyma simulate problem.toml --proposal run/proposal-1.csv --shard 3/20 --out shard-3.db
+  didyma simulate two-moons -n 5 --theta 0.2,0.3
+  didyma simulate lotka-volterra -n 100000 --seed 7 --out lv.csv")]
+pub struct SimulateArgs {
+    #[command(flatten)]
+    pub problem: ProblemArgs,
+
+    /// Parameters of every simulation, separated by commas; or prior, for a draw of it each time; or truth.
+    #[arg(long, default_value = "prior", value_name = "NUMBERS", allow_hyphen_values = true)]
+    pub theta: String,
+
+    /// Number of simulations.
+    #[arg(short = 'n', long = "simulations", value_name = "COUNT", value_parser = count)]
+    #[arg(allow_negative_numbers = true, required_unless_present = "shard")]
+    pub count: Option<usize>,
+
+    /// Simulate only part I of N of a round, into --out, a database that `didyma merge` reads. Interrupted, the same
+    /// command goes on.
+    #[arg(long, value_name = "I/N", value_parser = part, conflicts_with = "theta")]
+    pub shard: Option<Part>,
+
+    /// The round's parameters, a file of `didyma propose` [default: those of a run's first round, draws of the prior].
+    #[arg(long, value_name = "FILE", requires = "shard", conflicts_with_all = ["count", "seed"])]
+    pub proposal: Option<PathBuf>,
+
+    /// Make failed simulations of the shard again, after the simulator was repaired.
+    #[arg(long, requires = "shard")]
+    pub retry_failed: bool,
+
+    /// Seed of all random numbers [default: 1; with --shard, what the problem file says].
+    #[arg(long, value_name = "NUMBER", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    /// CSV file to write: parameters, then summaries [default: to the terminal].
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+
+    /// Print one JSON object about the run instead of text; needs --out.
+    #[arg(long, requires = "out")]
+    pub json: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct TaskLine {
-    name: String,
-    about: String,
-    parameters: Vec<ParameterLine>,
-    summaries: Vec<String>,
-    observation: Vec<f64>,
-    truth: Option<Vec<f64>>,
-    scale: Option<Vec<f64>>,
-    reference: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct ParameterLine {
-    name: String,
-    label: String,
-    prior: String,
-}
-
-pub fn tasks() -> TaskList {
-    let line = |task: Task| {
-        let parameters = task.prior.parameters().iter();
-        TaskLine {
-            name: task.name,
-            about: task.about,
-            parameters: parameters
-                .zip(task.labels)
-                .map(|(p, label)| ParameterLine {
-                    name: p.name.clone(),
-                    label,
-                    prior: p.marginal.to_string(),
-                })
-                .collect(),
-            summaries: task.summaries,
-            observation: task.observation,
-            truth: task.truth,
-            scale: task.scale,
-            reference: match task.reference {
-                Reference::Exact(_) => "exact",
-                Reference::Chain { .. } => "Markov chain",
-                Reference::Stored(_) => "stored ABC",
-                Reference::None => "none",
-            },
-        }
-    };
-    TaskList { tasks: Task::NAMES.into_iter().filter_map(Task::named).map(line).collect() }
-}
-
-impl fmt::Display for TaskList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task              parameters  summaries  reference     about")?;
-        for t in &self.tasks {
-            let (parameters, summaries) = (t.parameters.len(), t.summaries.len());
-            let (name, reference, about) = (&t.name, t.reference, &t.about);
-            write!(f, "\n{name:<16}  {parameters:>10}  {summaries:>9}  {reference:<12}  {about}")?;
-        }
-        Ok(())
+pub fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    if let Some(part) = args.shard {
+        return shard::simulate(args, part);
     }
+    simulate(args)?.map_or(Ok(DONE), |report| show(&report, args.json))
 }
 
 /// A run of simulations; its field names are the JSON keys.
 #[derive(Debug, Serialize)]
-pub struct SimulateReport {
+struct SimulateReport {
     task: String,
     simulations: usize,
     failures: usize,
@@ -111,16 +109,15 @@ impl fmt::Display for SimulateReport {
 }
 
 /// Simulates and writes the rows; without a file they go to the terminal, and there is nothing to report.
-pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
+fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
     let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
     args.program.check(file.as_ref().map(|(problem, _)| problem))?;
     let (count, seed) = (args.count.context("-n is needed")?, args.seed.unwrap_or(1));
     check_out(args.out.as_deref())?;
     let theta = parameters(&task, args, count)?;
-    let dim = task.prior.dim();
-    let rows = Rows::new("theta", &theta, dim)?;
+    let rows = Rows::new("theta", &theta, task.prior.dim())?;
     let streams = Streams::new(seed).simulations(Purpose::Simulation, 0);
-    let bar = progress::bar(count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
+    let bar = bar(count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
     let mut observe = |progress: simulator::Progress| {
         bar.set_position(progress.done as u64);
         ControlFlow::Continue(())
@@ -129,21 +126,14 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
     let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, &mut observe)?;
     bar.finish_and_clear();
     let Simulations { x, failures, seconds, .. } = found;
-    let columns = dim + task.summaries.len();
-    let mut data = Vec::with_capacity(count * columns);
-    for (theta, x) in rows.iter().zip(x.chunks_exact(task.summaries.len())) {
-        data.extend_from_slice(theta);
-        data.extend_from_slice(x);
-    }
     if let (None, Some(first)) = (&args.out, failures.first()) {
-        crate::tell(&format!(
+        tell(&format!(
             "note: {} simulations failed, the first because {}",
             failures.len(),
             first.reason
         ));
     }
-    let names = task.prior.names().map(str::to_owned).chain(task.summaries.iter().cloned());
-    write(Table { names: names.collect(), columns, data }, args.out.as_deref())?;
+    write(table(&task, rows, &x), args.out.as_deref())?;
     Ok(args.out.as_ref().map(|out| SimulateReport {
         task: task.name,
         simulations: count,
@@ -155,6 +145,18 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
         per_second: count as f64 / seconds,
         out: out.display().to_string(),
     }))
+}
+
+/// Parameters, then summaries.
+fn table(task: &Task, theta: Rows, x: &[f32]) -> Table {
+    let names = task.prior.names().map(str::to_owned).chain(task.summaries.iter().cloned());
+    let columns = task.prior.dim() + task.summaries.len();
+    let mut data = Vec::with_capacity(theta.len() * columns);
+    for (theta, x) in theta.iter().zip(x.chunks_exact(task.summaries.len())) {
+        data.extend_from_slice(theta);
+        data.extend_from_slice(x);
+    }
+    Table { names: names.collect(), columns, data }
 }
 
 /// θ of every row: drawn from the prior, or the same for all.
@@ -181,52 +183,4 @@ fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<
     task.prior.expect_inside(&fixed).context("--theta")?;
     let fixed: Vec<f32> = fixed.iter().map(|&t| t as f32).collect();
     Ok(fixed.repeat(count))
-}
-
-/// Writes samples of the true posterior.
-pub fn reference(args: &ReferenceArgs) -> anyhow::Result<()> {
-    let task = args.problem.task()?;
-    check_out(args.out.as_deref())?;
-    let RunArgs { seed, .. } = args.run;
-    let data = task.reference(args.count, &Streams::new(seed), args.run.threads.count())?;
-    write(samples(&task, data), args.out.as_deref())?;
-    match &args.out {
-        Some(out) => print(&format!("{} samples written to {}", args.count, out.display())),
-        None => Ok(()),
-    }
-}
-
-/// A table of parameters.
-pub fn samples(task: &Task, data: Vec<f32>) -> Table {
-    let names = task.prior.names().map(str::to_owned).collect();
-    Table { names, columns: task.prior.dim(), data }
-}
-
-/// Refuses a file that cannot be written before any work is spent on it.
-pub fn check_out(out: Option<&Path>) -> anyhow::Result<()> {
-    let Some(path) = out else { return Ok(()) };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if path.is_dir() {
-        bail!("--out is {}, a folder: give a file", path.display());
-    }
-    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        bail!(
-            "--out: could not write {}: the folder {} does not exist",
-            path.display(),
-            folder.display()
-        );
-    }
-    Ok(())
-}
-
-/// Writes a table to a file, or to the terminal: CSV, or the bare numbers if its name ends in .f32.
-pub fn write(table: Table, out: Option<&Path>) -> anyhow::Result<()> {
-    match out {
-        Some(path) if path.extension().is_some_and(|extension| extension == "f32") => {
-            let bytes: Vec<u8> = table.data.iter().flat_map(|v| v.to_le_bytes()).collect();
-            Ok(write_whole(path, &bytes)?)
-        }
-        Some(path) => Ok(table.write(path)?),
-        None => print(table.text().trim_end()),
-    }
 }

@@ -1,8 +1,8 @@
 //! The picture of a run: what is known of it at one moment as lines of text, as many as there is room for.
 
-use super::charts::{bars, bin, bounds, curve};
 use super::look::{Look, Marginal};
 use super::words::{longest, short, wrapped};
+use crate::terminal::{bars, bin, bounds, curve};
 use didyma::report::{Epoch, round_line};
 use didyma::run::Summary;
 

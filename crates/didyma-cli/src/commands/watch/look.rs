@@ -1,6 +1,6 @@
 //! What is known of a run at one moment, read without disturbing the process that works on it.
 
-use super::charts::bounds;
+use crate::terminal::bounds;
 use didyma::Error;
 use didyma::posterior::{Posterior, SampleStreams};
 use didyma::prior::Marginal as Law;

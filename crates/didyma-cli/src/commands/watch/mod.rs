@@ -1,36 +1,70 @@
 //! `didyma watch`: the picture of a run in the terminal while it goes on, for one who only looks.
 
-mod charts;
-pub use charts::{bars, bin};
 mod draw;
 mod look;
-mod screen;
 mod words;
 
-use crate::args::WatchArgs;
-use crate::{DONE, ExitCode, STOPPED, print};
+use crate::output::print;
+use crate::terminal::{Screen, interrupts, screen};
+use crate::{DONE, ExitCode, STOPPED};
+use clap::Parser;
 use draw::picture;
 use look::Watcher;
-use screen::Screen;
-use std::sync::mpsc::{Receiver, channel};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Watch a run while it goes on: marginals, losses and rounds, drawn in the terminal.
+///
+/// The run is only read, from another terminal than its own, and does not notice. The picture is drawn anew until
+/// the run is finished, and then stays; Ctrl-C ends the watching, not the run.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:
+  didyma watch runs/two-moons-tsnpe-1
+  didyma watch runs/two-moons-tsnpe-1 --interval 5
+  didyma watch runs/two-moons-tsnpe-1 --once > now.txt")]
+pub struct WatchArgs {
+    /// Directory of the run.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// How often to look again.
+    #[arg(long, default_value = "1", value_name = "SECONDS", value_parser = interval)]
+    #[arg(allow_negative_numbers = true)]
+    interval: f64,
+
+    /// Print one picture as plain text, 80 columns wide, and end; so it is where the output is no terminal.
+    #[arg(long)]
+    pub once: bool,
+}
+
+impl WatchArgs {
+    fn interval(&self) -> Duration {
+        Duration::from_secs_f64(self.interval)
+    }
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.1..=3600.0).contains(&value) => Ok(value),
+        _ => Err("give a number of seconds between 0.1 and 3600".to_owned()),
+    }
+}
 
 /// Columns of a picture that goes elsewhere than to a terminal.
 const PLAIN_WIDTH: usize = 80;
 
-pub fn watch(args: &WatchArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let mut watcher = Watcher::new(&args.dir);
-    match args.once || !screen::is_there() {
-        true => {
-            let lines = picture(&watcher.look()?, PLAIN_WIDTH, usize::MAX);
-            print(&lines.join("\n")).map(|()| DONE)
-        }
-        false => follow(args, &mut watcher),
+    if args.once || !screen::is_there() {
+        let lines = picture(&watcher.look()?, PLAIN_WIDTH, usize::MAX);
+        return print(&lines.join("\n"));
     }
+    follow(args, &mut watcher)
 }
 
 /// Draws until the run is finished or the user has seen enough; the last picture stays on the terminal.
 fn follow(args: &WatchArgs, watcher: &mut Watcher) -> anyhow::Result<ExitCode> {
-    let interrupts = interrupts()?;
+    let interrupts = interrupts();
     let (mut screen, mut enough) = (None, false);
     loop {
         let look = watcher.look()?;
@@ -46,14 +80,4 @@ fn follow(args: &WatchArgs, watcher: &mut Watcher) -> anyhow::Result<ExitCode> {
         screen.get_or_insert_with(Screen::enter).show(&lines, width)?;
         enough = interrupts.recv_timeout(args.interval()).is_ok();
     }
-}
-
-/// Hears of Ctrl-C, SIGTERM and a terminal that goes away, so that the screen can be left in order.
-fn interrupts() -> anyhow::Result<Receiver<()>> {
-    let (heard, interrupts) = channel();
-    ctrlc::set_handler(move || {
-        // Nobody listens once the watching has ended.
-        let _ = heard.send(());
-    })?;
-    Ok(interrupts)
 }

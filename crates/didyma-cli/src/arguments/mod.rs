@@ -1,0 +1,54 @@
+//! Arguments that several commands share, checked as they are read.
+
+mod config;
+mod estimator;
+mod problem;
+mod program;
+mod table;
+mod values;
+
+pub use config::ConfigArgs;
+pub use estimator::{EstimatorArgs, multilevel};
+pub use problem::{Given, Loaded, ProblemArgs, given};
+pub use program::ProgramArgs;
+pub use table::columns_of;
+pub use values::{between, count, named, seeds, threads, whole};
+
+use crate::device::DeviceChoice;
+use clap::Parser;
+use didyma::parallel;
+
+/// On how many threads to work.
+#[derive(Debug, Parser)]
+pub struct ThreadsArgs {
+    /// Threads [default: all cores]. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    threads: Option<usize>,
+}
+
+impl ThreadsArgs {
+    pub fn count(&self) -> usize {
+        self.threads.unwrap_or_else(parallel::cores)
+    }
+}
+
+/// Seed and threads.
+#[derive(Debug, Parser)]
+pub struct RunArgs {
+    /// Seed of all random numbers.
+    #[arg(long, default_value = "1", value_name = "NUMBER", value_parser = whole::<u64>)]
+    #[arg(allow_negative_numbers = true)]
+    pub seed: u64,
+
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+}
+
+/// Where flows are trained and evaluated.
+#[derive(Debug, Parser)]
+pub struct DeviceArgs {
+    /// Where flows are trained and evaluated: auto takes a GPU that `didyma devices` finds usable, else the CPU. The result
+    /// is the same bytes on the same kind of device, and the same within noise on another.
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = named::<DeviceChoice>())]
+    pub device: DeviceChoice,
+}

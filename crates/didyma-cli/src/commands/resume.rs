@@ -1,0 +1,111 @@
+//! `didyma resume`: a run, or the runs of several seeds, from where they stopped.
+
+use super::infer::{Until, carry_on};
+use super::seeds;
+use crate::ExitCode;
+use crate::arguments::{DeviceArgs, ProgramArgs, ThreadsArgs};
+use crate::output::tell;
+use anyhow::bail;
+use clap::Parser;
+use didyma::problem::{Problem, ProblemFile};
+use didyma::run::{Group, Manifest, RunDir, progress};
+use didyma::tasks::Task;
+use std::path::{Path, PathBuf};
+
+/// Go on with a run that was stopped, killed, or ran out of disk space; or with all unfinished runs of `infer --seeds`.
+#[derive(Debug, Parser)]
+pub struct ResumeArgs {
+    /// Directory of the run, or of the runs of several seeds.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+
+    #[command(flatten)]
+    pub device: DeviceArgs,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    /// Take the simulator from this problem file, which has moved or was repaired; parameters, priors and observation must
+    /// be those of the run.
+    #[arg(long, value_name = "FILE.toml")]
+    pub problem: Option<PathBuf>,
+
+    /// Simulate those again that failed in the unfinished round, after the simulator was repaired.
+    #[arg(long)]
+    pub retry_failed: bool,
+
+    /// Print the summary as one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+    if Group::is_at(&args.dir) {
+        return seeds::resume(args);
+    }
+    let mut run = RunDir::open(&args.dir)?;
+    let manifest = Manifest::of(&run)?;
+    let task = args.task(&manifest)?;
+    let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
+    let unfinished = run.rounds()?.len() as u32 + 1;
+    if args.retry_failed {
+        let forgotten = run.forget_failures(unfinished)?;
+        tell(&format!("{forgotten} failed simulations of round {unfinished} are made again"));
+    }
+    let progress = progress(&run)?;
+    carry_on(run, &task, &manifest, progress, machine, Until::Finished)?.show(args.json)
+}
+
+impl ResumeArgs {
+    /// The problem of a run, with what the command line changes of its program.
+    fn task(&self, manifest: &Manifest) -> anyhow::Result<Task> {
+        Ok(match self.problem_of(manifest)? {
+            Some(problem) => problem.task()?,
+            None => manifest.problem()?,
+        })
+    }
+
+    /// The same where it is not built in.
+    pub fn problem_of(&self, manifest: &Manifest) -> anyhow::Result<Option<Problem>> {
+        self.program.check(manifest.problem.as_ref())?;
+        let mut problem = match (&self.problem, &manifest.problem) {
+            (Some(path), Some(before)) => {
+                let problem = ProblemFile::read(path)?.problem;
+                same_question(&problem, before, path, &self.dir)?;
+                problem
+            }
+            (Some(path), None) => bail!(
+                "--problem is {}, but {} is a run of the built-in task {}: leave it out",
+                path.display(),
+                self.dir.display(),
+                manifest.task
+            ),
+            (None, Some(problem)) => problem.clone(),
+            (None, None) => return Ok(None),
+        };
+        self.program.apply(&mut problem);
+        Ok(Some(problem))
+    }
+}
+
+/// Simulations of another question would spoil a run.
+fn same_question(
+    found: &Problem,
+    expected: &Problem,
+    file: &Path,
+    dir: &Path,
+) -> anyhow::Result<()> {
+    let (file, dir) = (file.display(), dir.display());
+    let what = match () {
+        () if found.prior != expected.prior => "parameters or priors",
+        () if found.observation != expected.observation => "observation",
+        () if found.summaries != expected.summaries => "names of summaries",
+        () => return Ok(()),
+    };
+    bail!(
+        "{file} has other {what} than the run in {dir}: give the file that it began with, or begin a run of its own"
+    )
+}

@@ -1,0 +1,15 @@
+//! The terminal while a command works: progress, pictures, interrupts.
+
+mod board;
+mod charts;
+mod interrupt;
+mod live;
+mod progress;
+pub mod screen;
+
+pub use board::Board;
+pub use charts::{bars, bin, bounds, curve};
+pub use interrupt::{Stop, end_on_interrupt, interrupts, stop_on_interrupt, unless};
+pub use live::Live;
+pub use progress::bar;
+pub use screen::Screen;
