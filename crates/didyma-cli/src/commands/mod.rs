@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod devices;
 mod evaluate;
+mod help;
 mod infer;
 mod init;
 mod levels;
@@ -33,6 +34,7 @@ use clap::{Parser, Subcommand};
 /// Simulation-based Bayesian inference: from a simulator, a prior and an observation to a posterior.
 #[derive(Debug, Parser)]
 #[command(name = "didyma", version, arg_required_else_help = true, subcommand_required = true)]
+#[command(help_template = help::template())]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
