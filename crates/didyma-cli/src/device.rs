@@ -1,4 +1,4 @@
-//! Which device a run computes on: the one place that knows all of them, for the command line and for Python.
+//! The device that a run computes on: the one place that knows all of them, for the command line and for Python.
 
 use crate::arguments::DeviceArgs;
 use crate::output::tell;
@@ -68,7 +68,7 @@ impl DeviceChoice {
         }
     }
 
-    /// What a run of this task with these settings computes with. `note` is told of a GPU that is there and cannot be used.
+    /// The machine for a run with these settings and dimensions. `note` is told of a GPU that is there and cannot be used.
     /// The sentences are the command line's, as the library's are.
     pub fn machine(
         self,
@@ -103,7 +103,7 @@ impl DeviceArgs {
         self.device.open(tell_note)
     }
 
-    /// What a run of this task with these settings computes with.
+    /// The machine for a run of this task with these settings.
     pub fn machine(&self, config: &Config, task: &Task, threads: usize) -> anyhow::Result<Machine> {
         let dims = (task.prior.dim(), task.observation.len());
         self.device.machine(config, dims, threads, tell_note)
@@ -114,7 +114,7 @@ fn tell_note(text: &str) {
     tell(&format!("note: {text}"));
 }
 
-/// What flows can be trained on here; its field names are the JSON keys.
+/// The devices that flows can be trained on here; the field names are the JSON keys.
 #[derive(Debug, Serialize)]
 pub struct Devices {
     cpu: CpuDevice,

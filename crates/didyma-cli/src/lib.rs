@@ -26,7 +26,7 @@ pub use device::{DeviceChoice, Devices, devices};
 /// 0 to 255, as shells count.
 type ExitCode = u8;
 const DONE: ExitCode = 0;
-/// What shells say of a program that Ctrl-C ended.
+/// The code that shells have for a program that Ctrl-C ended.
 const STOPPED: ExitCode = 130;
 
 /// How this program is started, for the runs that `didyma reproduce` starts.

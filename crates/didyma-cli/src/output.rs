@@ -1,4 +1,4 @@
-//! Results on the terminal and in files: what every command prints and writes by.
+//! Results on the terminal and in files.
 
 use crate::{DONE, ExitCode};
 use anyhow::{Context, bail};
@@ -25,7 +25,7 @@ pub fn print(text: &str) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints a line on stderr; whether anybody reads it is no reason to stop.
+/// Prints a line on stderr; a reader that has gone away is no reason to stop.
 pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -56,7 +56,7 @@ impl ConfigArgs {
         Ok(config)
     }
 
-    /// Whether an error is about something that was given here.
+    /// Tells if an error is about something that was given here.
     fn sets(&self, error: &didyma::Error) -> bool {
         let didyma::Error::Setting { name, .. } = error else { return false };
         let given = self.set.iter().map(|(key, _)| key.as_str());

@@ -15,7 +15,7 @@ pub struct ProblemArgs {
     given: Given,
 }
 
-/// What was typed.
+/// A task or a file, as it was typed.
 #[derive(Debug, Clone)]
 pub enum Given {
     Task(&'static str),
@@ -25,7 +25,7 @@ pub enum Given {
 /// A problem, ready to be worked on.
 pub struct Loaded {
     pub task: Task,
-    /// What the file says; none of a built-in task.
+    /// The contents of the file; none of a built-in task.
     pub file: Option<(Problem, FileSettings)>,
 }
 
@@ -38,7 +38,7 @@ impl ProblemArgs {
         self.given.load(|_| {})
     }
 
-    /// The same with changes of the file's problem.
+    /// Loads the problem with changes of what its file says.
     pub fn load_with(&self, change: impl FnOnce(&mut Problem)) -> anyhow::Result<Loaded> {
         self.given.load(change)
     }

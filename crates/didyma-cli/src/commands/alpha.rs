@@ -76,7 +76,7 @@ pub fn run(args: &AlphaArgs) -> anyhow::Result<ExitCode> {
     show(&alpha(args)?, args.json)
 }
 
-/// What was found; its field names are the JSON keys. Infinite numbers are null there.
+/// Both laws; the field names are the JSON keys. Infinite numbers are null there.
 #[derive(Debug, Serialize)]
 struct AlphaReport {
     method: &'static str,

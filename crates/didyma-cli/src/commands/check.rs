@@ -63,7 +63,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(u8::from(!checked.passed))
 }
 
-/// What was found; its field names are the JSON keys.
+/// A problem that was tried; the field names are the JSON keys.
 #[derive(Debug, Serialize)]
 struct Checked {
     #[serde(flatten)]
@@ -82,7 +82,7 @@ const WIDTH: usize = 40;
 /// Summaries that are drawn, at most: those furthest out.
 const DRAWN: usize = 20;
 
-/// What was found; nothing if the user stopped it.
+/// Tries the problem; none if the user stopped it.
 fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
     check_out(args.report.as_deref())?;
     let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;

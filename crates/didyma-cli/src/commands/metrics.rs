@@ -59,7 +59,7 @@ pub fn run(args: &MetricsArgs) -> anyhow::Result<ExitCode> {
 /// Directions of the sliced Wasserstein distance.
 const PROJECTIONS: usize = 200;
 
-/// What was found; its field names are the JSON keys.
+/// Distances; the field names are the JSON keys.
 #[derive(Debug, Serialize)]
 struct MetricsReport {
     c2st: f64,

@@ -68,7 +68,7 @@ impl ResumeArgs {
         })
     }
 
-    /// The same where it is not built in.
+    /// The problem of a run where it is not built in.
     pub fn problem_of(&self, manifest: &Manifest) -> anyhow::Result<Option<Problem>> {
         self.program.check(manifest.problem.as_ref())?;
         let mut problem = match (&self.problem, &manifest.problem) {

@@ -31,7 +31,7 @@ pub fn run(args: &SettingsArgs) -> anyhow::Result<ExitCode> {
     show(&settings(args)?, args.json)
 }
 
-/// What is listed.
+/// A list, as it is asked for.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Listed {

@@ -39,9 +39,9 @@ pub struct Shown {
     overview: Overview,
     /// The page about it, if there is one.
     report: Option<PathBuf>,
-    /// Whether a process works on it.
+    /// True while a process works on the run.
     running: bool,
-    /// Whether its simulator is a Python function, with which alone it can go on.
+    /// True of a simulator that is a Python function, with which alone the run can go on.
     #[serde(skip)]
     of_python: bool,
 }
@@ -65,7 +65,7 @@ impl Shown {
         &self.overview
     }
 
-    /// Whether a process works on it.
+    /// Tells if a process works on the run.
     pub fn is_running(&self) -> bool {
         self.running
     }
@@ -75,7 +75,7 @@ impl Shown {
         self.overview.summary.rounds.len()
     }
 
-    /// Whether all rounds are done.
+    /// Tells if all rounds are done.
     pub fn is_finished(&self) -> bool {
         self.overview.summary.finished
     }

@@ -265,14 +265,13 @@ impl Planned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
 
     /// A run that two parts of a result ask for counts once.
     #[test]
     fn no_run_is_planned_twice() {
-        for quick in [None, Some("--quick")] {
-            let words = ["reproduce", "all", "--seeds", "2", "--out", "nowhere"];
-            let args = Reproduction::parse_from(words.into_iter().chain(quick));
+        for quick in [false, true] {
+            let (targets, out) = (Vec::new(), "nowhere".into());
+            let args = Reproduction { targets, seeds: 2, rounds: 10, quick, jobs: 1, out };
             for (name, target) in Target::ALL {
                 let planned = runs(*target, &args).unwrap();
                 let folders: BTreeSet<_> = planned.iter().map(Planned::folder).collect();

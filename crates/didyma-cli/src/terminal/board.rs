@@ -1,4 +1,4 @@
-//! What is seen of many runs while they go on: a few lines on a terminal, a line for each round elsewhere.
+//! Many runs as seen while they go on: a few lines on a terminal, a line for each round elsewhere.
 
 use super::live::{BETWEEN_LINES, spinner};
 use super::{Stop, unless};

@@ -1,4 +1,4 @@
-//! What is seen of a run while it goes on: a bar on a terminal, plain lines elsewhere.
+//! A run as seen while it goes on: a bar on a terminal, plain lines elsewhere.
 
 use super::{Stop, unless};
 use crate::output::tell;

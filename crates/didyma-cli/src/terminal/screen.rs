@@ -11,7 +11,7 @@ const HOME: &str = "\x1b[H";
 const CLEAR_LINE: &str = "\x1b[K\r\n";
 const CLEAR_BELOW: &str = "\x1b[K\x1b[J";
 
-/// Whether the output is a terminal that can be drawn on.
+/// Tells if the output is a terminal that can be drawn on.
 pub fn is_there() -> bool {
     Term::stdout().is_term() && !console::is_dumb()
 }

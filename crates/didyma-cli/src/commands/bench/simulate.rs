@@ -60,7 +60,7 @@ pub fn run(args: &BenchSimulateArgs) -> anyhow::Result<ExitCode> {
 /// Simulations of the first attempt, from which the size of the measured one follows.
 const FIRST: usize = 200;
 
-/// What was measured; its field names are the JSON keys.
+/// Speeds; the field names are the JSON keys.
 #[derive(Debug, Serialize)]
 struct SimulateReport {
     tasks: Vec<TaskSpeed>,

@@ -77,7 +77,7 @@ pub fn run(args: &InferArgs) -> anyhow::Result<ExitCode> {
     carry_on(run, &task, &manifest, progress, machine, Until::Finished)?.show(args.json)
 }
 
-/// What a run is to be of, all checked.
+/// The task and the manifest of a run that is asked for, all checked.
 pub fn asked(args: &InferArgs) -> anyhow::Result<(Task, Manifest)> {
     let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
     args.program.check(file.as_ref().map(|(problem, _)| problem))?;
@@ -87,7 +87,7 @@ pub fn asked(args: &InferArgs) -> anyhow::Result<(Task, Manifest)> {
     Ok((task, manifest))
 }
 
-/// What a run is of.
+/// The manifest of a run of a task or a problem file.
 pub fn manifest(task: &Task, file: Option<(Problem, FileSettings)>, config: Config) -> Manifest {
     match file {
         Some((problem, _)) => Manifest::of_problem(problem, config),

@@ -49,7 +49,7 @@ impl Language {
         }
     }
 
-    /// What makes a program of it, in its folder.
+    /// The command that compiles the worker, in its folder.
     pub fn compile(self) -> Option<&'static str> {
         match self {
             Self::C => Some("cc -O2 -o worker worker.c -lm"),

@@ -56,7 +56,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     print(&told(folder, language))
 }
 
-/// What was made, and what to do with it.
+/// The files that were made, and the next commands.
 fn told(folder: &Path, language: Language) -> String {
     let problem = folder.join("problem.toml");
     let worker = folder.join(language.file());

@@ -24,7 +24,7 @@ const HIGHEST: u32 = 6;
 const LEAST: u32 = 3;
 /// Evaluations at each level, where they are those of a toy.
 const TOY_BUDGET: u64 = 1_000_000;
-/// The same for a flow: some ten seconds on two cores.
+/// Evaluations at each level of a flow: some ten seconds on two cores.
 const FLOW_BUDGET: u64 = 100_000;
 
 /// Measure the levels of a multilevel estimator: moments, kurtosis, cost, and the rates r1 and r2.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What was measured; its field names are the JSON keys.
+/// Measured levels; the field names are the JSON keys.
 #[derive(Debug, Serialize)]
 pub struct Levels {
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub struct Levels {
     pub report: LevelReport,
 }
 
-/// What it was measured on.
+/// The toy or run that levels were measured on.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Subject {
@@ -65,7 +65,7 @@ impl Levels {
 }
 
 impl Subject {
-    /// What a run is, on a line of its own.
+    /// A run in short, on a line of its own.
     fn about(&self) -> Option<String> {
         let Self::Run { task, run_method, rounds, simulations, note, .. } = self else {
             return None;

@@ -100,7 +100,7 @@ impl Work {
         }
     }
 
-    /// Whether a run has all its files; one that was ended while it wrote them has not.
+    /// Tells if a run has all its files; one that was ended while it wrote them has not.
     fn is_complete(&self, seed: u64) -> bool {
         let Ok(Some(run)) = self.group.look(seed) else { return false };
         let rounds = self.group.manifest(seed).config.rounds as usize;

@@ -69,7 +69,7 @@ pub fn means(runs: &[&Shown]) -> BTreeMap<&'static str, Mean> {
     (0..NUMBERS.len()).filter_map(mean).collect()
 }
 
-/// The same of the parameters of the posterior.
+/// The means of the parameters of the posterior.
 pub fn parameters(runs: &[&Shown]) -> Vec<ParameterMean> {
     let lines: Vec<_> = runs.iter().map(|run| &run.overview().parameters).collect();
     let Some(first) = lines.first() else { return Vec::new() };

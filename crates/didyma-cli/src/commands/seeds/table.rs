@@ -16,19 +16,19 @@ pub struct Table {
     dir: PathBuf,
     task: String,
     method: String,
-    /// Whether all runs are finished, and how many of them are.
+    /// True once all runs are finished.
     finished: bool,
     finished_runs: usize,
     runs: Vec<Run>,
-    /// Those that could not be made, or read.
+    /// Runs that could not be made, or read.
     pub failed: Vec<Failed>,
     /// Means over the finished runs.
     means: BTreeMap<&'static str, Mean>,
-    /// The same of the posterior.
+    /// Means of the posterior over the finished runs.
     parameters: Vec<ParameterMean>,
     #[serde(skip)]
     rounds: u32,
-    /// Whether a process works on them.
+    /// True while a process works on the runs.
     pub running: bool,
 }
 
@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// Whether all runs are.
+    /// Tells if all runs are finished.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -147,7 +147,7 @@ impl Table {
         format!("{text}  {words}").trim_end().to_owned()
     }
 
-    /// Which numbers some run knows.
+    /// Marks the numbers that some run knows.
     fn columns(&self) -> [bool; 7] {
         let mut there = [false; 7];
         for run in &self.runs {
@@ -194,7 +194,7 @@ impl Table {
         f.write_str(&self.line("sd", of(|mean| mean.sd), ""))
     }
 
-    /// What matters more than scores, and is known of every problem: whether the seeds agree on the posterior.
+    /// The posterior of each seed: agreement matters more than scores, and is known of every problem.
     fn write_parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.finished_runs < 2 {
             return Ok(());

@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Which of so many simulations are in it.
+    /// The simulations of the part, out of so many.
     pub fn range(self, total: usize) -> std::ops::Range<usize> {
         let Self { part, of } = self;
         total * (part - 1) / of..total * part / of
@@ -101,7 +101,7 @@ fn proposal(args: &SimulateArgs, loaded: &Loaded) -> anyhow::Result<ProposalFile
     Ok(ProposalFile::first(&loaded.task, &config, args.threads.count()))
 }
 
-/// What is seen of a shard, and stops it when the user wants it.
+/// Shows a shard's progress, and stops it when the user wants it.
 struct ShardBar {
     bar: ProgressBar,
     stop: Stop,

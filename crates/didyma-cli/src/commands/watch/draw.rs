@@ -112,7 +112,7 @@ fn marginals(look: &Look, width: usize, plan: Plan) -> Vec<String> {
     lines
 }
 
-/// What stands beside a histogram, and beside its axis.
+/// The notes beside a histogram, and beside its axis.
 fn notes(marginal: &Marginal) -> [String; 2] {
     let Marginal { low, high, mean, sd, truth, .. } = marginal;
     let truth = truth.map_or(String::new(), |truth| format!(", true {}", short(truth)));

@@ -1,4 +1,4 @@
-//! What is known of a run at one moment, read without disturbing the process that works on it.
+//! A run at one moment, read without disturbing the process that works on it.
 
 use crate::terminal::bounds;
 use didyma::Error;
@@ -16,11 +16,11 @@ const DRAWS: usize = 2000;
 pub struct Look<'a> {
     pub dir: &'a Path,
     pub summary: Summary,
-    /// Whether a process works on it.
+    /// True while a process works on the run.
     pub worked_on: bool,
     /// Simulations stored.
     pub stored: usize,
-    /// Those of them that failed.
+    /// Stored simulations that failed.
     pub failed: usize,
     /// The parameters after the last finished round; empty before there is one.
     pub marginals: &'a [Marginal],
@@ -29,7 +29,7 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Whether there is nothing left to wait for: all rounds are done, and their results are written.
+    /// Tells if there is nothing left to wait for: all rounds are done, and their results are written.
     pub fn is_finished(&self) -> bool {
         self.summary.finished && !self.worked_on
     }
