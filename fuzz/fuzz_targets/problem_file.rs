@@ -1,7 +1,7 @@
 #![no_main]
 //! Any text as a problem file: read, or refused with a sentence that has the file and the line.
 
-use didyma::problem::ProblemFile;
+use didyma::problem_file::ProblemFile;
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 

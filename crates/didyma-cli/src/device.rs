@@ -3,13 +3,13 @@
 use crate::arguments::DeviceArgs;
 use crate::output::tell;
 use anyhow::{anyhow, bail};
+use didyma::DensityConfig;
+use didyma::Named;
 use didyma::SplineFlow;
 use didyma::config::Config;
-use didyma::density::DensityConfig;
-use didyma::device::{Cpu, Device, Machine};
-use didyma::estimator::Named;
 use didyma::parallel;
 use didyma::tasks::Task;
+use didyma::training::{Cpu, Device, Machine};
 use didyma_cuda::{Cuda, Found, Powers};
 use serde::Serialize;
 use std::fmt;

@@ -2,8 +2,8 @@
 
 use crate::{DONE, ExitCode};
 use anyhow::{Context, bail};
-use didyma::files::write_whole;
-use didyma::table::Table;
+use didyma::storage::Table;
+use didyma::storage::write_whole;
 use didyma::tasks::Task;
 use serde::Serialize;
 use std::fmt::Display;

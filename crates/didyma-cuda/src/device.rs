@@ -1,14 +1,13 @@
 //! A GPU as the library sees it.
 
 use crate::engine::CudaEngine;
-use crate::evaluator::Evaluator;
+use crate::evaluator::CudaEvaluator;
 use crate::kernel::{self, Backend, Gpu, Missing};
 use crate::programs::Programs;
 use crate::resident::tiling;
 use crate::shape::Shape;
-use didyma::device::Device;
 use didyma::estimator::Plan;
-use didyma::train::{AdamConfig, Engine};
+use didyma::training::{AdamConfig, Device, Engine, Evaluator};
 use didyma::{Dataset, Result, Rows, SplineFlow};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +36,7 @@ pub struct Cuda {
     backend: Arc<dyn Backend>,
     programs: Arc<Programs>,
     /// Flows whose parameters are on the device and that nobody uses at the moment.
-    idle: Mutex<Vec<Evaluator>>,
+    idle: Mutex<Vec<CudaEvaluator>>,
 }
 
 /// Runs that are trained at once: more of them bring next to nothing, and each needs memory of the device.
@@ -94,7 +93,7 @@ impl Cuda {
         &self,
         flow: &SplineFlow,
         params: &[f32],
-        work: impl FnOnce(&mut Evaluator) -> Result<T>,
+        work: impl FnOnce(&mut CudaEvaluator) -> Result<T>,
     ) -> Result<T> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let found = {
@@ -104,7 +103,7 @@ impl Cuda {
         };
         let mut evaluator = match found {
             Some(evaluator) => evaluator,
-            None => Evaluator::new(&self.backend, &self.programs, flow, params)?,
+            None => CudaEvaluator::new(&self.backend, &self.programs, flow, params)?,
         };
         if !evaluator.has_params(params) {
             evaluator.set_params(params)?;
@@ -140,7 +139,9 @@ impl Device for Cuda {
         let engine = CudaEngine::new(&self.backend, &self.programs, flow, params, data, adam)?;
         Ok(Box::new(engine))
     }
+}
 
+impl Evaluator for Cuda {
     fn log_density(
         &self,
         flow: &SplineFlow,

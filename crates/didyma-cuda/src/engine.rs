@@ -4,7 +4,7 @@ use crate::kernel::{Backend, bytes_of};
 use crate::programs::Programs;
 use crate::resident::{Resident, STATE, Task};
 use didyma::estimator::Plan;
-use didyma::train::{AdamConfig, Engine, EngineState};
+use didyma::training::{AdamConfig, Engine, EngineState};
 use didyma::{Dataset, Error, Result, SplineFlow};
 use std::cell::Cell;
 use std::sync::Arc;

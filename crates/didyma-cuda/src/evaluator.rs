@@ -5,20 +5,20 @@ use crate::programs::Programs;
 use crate::resident::{Resident, Task};
 use didyma::estimator::Plan;
 use didyma::flow::{check_densities, check_samples};
-use didyma::train::AdamConfig;
+use didyma::training::AdamConfig;
 use didyma::{FlowConfig, Result, Rows, SplineFlow};
 use std::sync::Arc;
 
 /// A flow with its parameters on a device.
 #[derive(Debug)]
-pub(crate) struct Evaluator {
+pub(crate) struct CudaEvaluator {
     flow: SplineFlow,
     params: Vec<f32>,
     resident: Resident,
     plan: Plan,
 }
 
-impl Evaluator {
+impl CudaEvaluator {
     pub fn new(
         backend: &Arc<dyn Backend>,
         programs: &Arc<Programs>,

@@ -2,9 +2,9 @@
 
 use crate::arrays::whole;
 use crate::errors::{Kind, python};
+use didyma::Named;
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::estimator::Named;
-use didyma::problem::FileSettings;
+use didyma::problem_file::FileSettings;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyMapping, PyString, PyTuple};
 use std::hash::{BuildHasher, RandomState};

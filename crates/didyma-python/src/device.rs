@@ -6,7 +6,7 @@ use crate::running::threads;
 use crate::toys::dict;
 use crate::wait::wait;
 use didyma::config::Config;
-use didyma::device::Machine;
+use didyma::training::Machine;
 use didyma_cli::DeviceChoice;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;

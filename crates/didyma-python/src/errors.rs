@@ -1,7 +1,7 @@
 //! Errors of the library as Python exceptions, which `didyma.errors` defines.
 
 use didyma::Error;
-use didyma::error::RunProblem;
+use didyma::RunProblem;
 use pyo3::prelude::*;
 
 /// The kinds of exceptions; their names are the classes'.

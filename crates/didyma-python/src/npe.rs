@@ -11,11 +11,11 @@ use crate::question::{plain_problem, task_of, truth};
 use crate::result::Result as Found;
 use crate::running::{Running, threads};
 use crate::wait::wait;
-use didyma::device::{Device, Machine};
-use didyma::problem::Source;
+use didyma::Source;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulator};
 use didyma::steps::{Drawn, Steps, outcome};
+use didyma::training::{Device, Machine};
 use didyma::{Rows, parallel};
 use numpy::PyArray2;
 use pyo3::prelude::*;
@@ -251,7 +251,7 @@ impl Npe {
         let steps = self.state().steps.clone();
         let (prior, x_o) = (steps.prior().clone(), steps.observation().to_vec());
         let problem = plain_problem(self.name.clone(), prior, x_o, Source::Function { batch: 0 });
-        let problem = didyma::problem::Problem { truth: self.truth.clone(), ..problem };
+        let problem = didyma::Problem { truth: self.truth.clone(), ..problem };
         wait(py, move || steps.save(&directory, problem, parallel::cores()))
     }
 

@@ -7,8 +7,8 @@ use crate::prior;
 use crate::tasks::{Task, TaskSimulator};
 use didyma::config::Config;
 use didyma::prior::Prior;
-use didyma::problem::{Problem, Source};
 use didyma::run::Manifest;
+use didyma::{Problem, Source};
 use pyo3::prelude::*;
 
 /// The question of a run.

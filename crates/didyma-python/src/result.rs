@@ -8,13 +8,13 @@ use crate::posterior::Posterior;
 use crate::running::Running;
 use crate::toys::dict;
 use crate::wait::wait;
-use didyma::diagnostics::{LevelStudy, TrainedFlow};
-use didyma::files::write_whole;
+use didyma::Posterior as Law;
+use didyma::levels::LevelStudy;
 use didyma::parallel;
-use didyma::posterior::Posterior as Law;
 use didyma::report::{Comparison, Overview, page};
 use didyma::rng::Streams;
 use didyma::run::{self, Manifest, RunDir, Summary as Summarised};
+use didyma::storage::write_whole;
 use numpy::PyArray2;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -195,7 +195,7 @@ impl Result {
         let report = wait(py, move || {
             let run = RunDir::read(&path)?;
             let config = Manifest::of(&run)?.config;
-            let mut flow = TrainedFlow::of_run(&run, parallel::cores())?;
+            let mut flow = run::trained_flow(&run, parallel::cores())?;
             LevelStudy::of_flow(&config, &flow, HIGHEST, budget).run(&mut flow, Streams::new(seed))
         })?;
         dict(py, &report)

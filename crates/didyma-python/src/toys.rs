@@ -5,11 +5,11 @@ use crate::choices::{named, words};
 use crate::errors::python;
 use crate::wait::wait;
 use didyma::config::{Config, Profile};
-use didyma::diagnostics::{LevelReport, LevelStudy, measure_batches};
 use didyma::estimator::alpha::{Model, advise};
 use didyma::estimator::{Estimator, Method, Settings};
+use didyma::lab::toy::{TOYS, Toy as Known};
+use didyma::levels::{LevelReport, LevelStudy, measure_batches};
 use didyma::rng::Streams;
-use didyma::toy::{TOYS, Toy as Known};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyModule};
 

@@ -3,9 +3,10 @@
 //! `cargo bench -p didyma` runs all of them on one thread; add a filter, e.g. `-- lotka-volterra/tgrr`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use didyma::estimator::{Method, Named};
+use didyma::Named;
+use didyma::estimator::Method;
+use didyma::lab::workload::{self, SHAPES};
 use didyma::rng::Streams;
-use didyma::workload::{self, SHAPES};
 use std::time::Duration;
 
 fn steps(c: &mut Criterion) {

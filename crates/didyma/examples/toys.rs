@@ -8,11 +8,11 @@
 //! Figures in brackets are those of the specification, where it has one; it measured them with other
 //! seeds, and reads those of the sharp and the four-dimensional toy to a factor of 2.
 
-use didyma::diagnostics::{BatchMoments, LevelStudy, Problem, measure_batches};
 use didyma::estimator::{Alpha, Blocks, Coupling, Estimator, Levels, Method, Settings, Tails};
+use didyma::lab::toy::{TOYS, Toy};
+use didyma::levels::{BatchMoments, LevelStudy, Objective, measure_batches};
 use didyma::parallel;
 use didyma::rng::{Purpose, Streams};
-use didyma::toy::{TOYS, Toy};
 
 const BATCH: usize = 100;
 const BATCHES: usize = 2000;
@@ -228,11 +228,7 @@ fn rate_table() -> didyma::Result<()> {
         let reports = TOYS.map(|toy| study.run(&mut toy.queries(), STREAMS));
         let reports = reports.into_iter().collect::<didyma::Result<Vec<_>>>()?;
         for (name, specified, of) in [
-            (
-                "r1",
-                r1,
-                (|r| (r.r1, r.r1_se)) as fn(&didyma::diagnostics::LevelReport) -> (f64, f64),
-            ),
+            ("r1", r1, (|r| (r.r1, r.r1_se)) as fn(&didyma::levels::LevelReport) -> (f64, f64)),
             ("r2", r2, |r| (r.r2, r.r2_se)),
         ] {
             let cells = reports.iter().enumerate().map(|(i, report)| {
@@ -242,7 +238,7 @@ fn rate_table() -> didyma::Result<()> {
                 format!("{value:.2} ± {error:.2}{known}")
             });
             let cells: Vec<_> = cells.collect();
-            let coupling = didyma::estimator::Named::name(coupling);
+            let coupling = didyma::Named::name(coupling);
             println!("| {name}, {coupling} | {} |", cells.join(" | "));
         }
     }

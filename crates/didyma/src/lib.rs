@@ -10,10 +10,10 @@
 //! ```
 //! use didyma::config::{Config, Profile};
 //! use didyma::estimator::Method;
-//! use didyma::posterior::SampleStreams;
+//! use didyma::SampleStreams;
 //! use didyma::prior::Prior;
 //! use didyma::rng::{Purpose, Streams};
-//! use didyma::rounds::{Model, Progress, infer};
+//! use didyma::{Model, Progress, infer};
 //! use didyma::simulator::from_fn;
 //! use rand::RngExt;
 //!
@@ -47,53 +47,39 @@
 
 #![deny(missing_docs)]
 
-pub mod baseline;
-pub mod check;
-mod cholesky;
-pub mod config;
-pub mod coordinates;
-pub mod dataset;
-pub mod density;
-pub mod device;
-pub mod diagnostics;
-mod dual;
-pub mod error;
-pub mod estimator;
-pub mod files;
-pub mod flow;
-pub mod judge;
-#[allow(unsafe_code)]
-pub mod kernel;
-pub mod metrics;
-mod normal;
-pub mod observe;
+mod density;
+mod error;
+mod evaluation;
+mod inference;
+pub mod lab;
+mod math;
+mod named;
+mod network;
 pub mod parallel;
-pub mod posterior;
-pub mod prior;
-pub mod problem;
-mod records;
+mod problem;
+pub mod problem_file;
 pub mod report;
 pub mod rng;
-pub mod rounds;
-pub mod rows;
+mod rows;
 pub mod run;
-pub mod score;
-pub mod simulator;
-pub mod steps;
-pub mod table;
-pub mod tasks;
-pub mod tensors;
-pub mod toy;
-pub mod train;
-pub mod truncated;
-pub mod validity;
-mod weights;
-pub mod workload;
+pub mod storage;
+pub mod training;
 
-pub use dataset::Dataset;
-pub use error::{Error, Result};
+pub use density::{Dataset, Density, DensityConfig, coordinates, flow, score};
+pub use error::{Error, FileProblem, Result, RunProblem};
+pub use evaluation::{TaskJudge, abc, levels, metrics};
 pub use flow::{FlowConfig, SplineFlow, Tape};
+pub use inference::{
+    Event, Inference, Judge, Model, Observer, Posterior, Progress, RoundReport, SampleStreams,
+    Scores, SimulatedRow, Simulating, Training, config, failures, infer, propose, steps,
+    truncation,
+};
+pub use math::dual;
+pub use named::Named;
+pub use network::kernel;
+pub use problem::{Problem, Source, check, prior, simulator, tasks};
 pub use rows::Rows;
+pub use training::estimator;
 
 /// The README's example, kept true by compiling it.
 #[cfg(doctest)]

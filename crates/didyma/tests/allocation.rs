@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use didyma::estimator::{Method, Plan, Settings};
+use didyma::lab::workload::{self, POOL, SHAPES, Steps};
 use didyma::rng::{Purpose, Streams};
 use didyma::score::{Output, ScoreConfig, ScoreModel};
-use didyma::train::{AdamConfig, Engine, Noise, ScoreEngine};
-use didyma::workload::{self, POOL, SHAPES, Steps};
+use didyma::training::{AdamConfig, Engine, Noise, ScoreEngine};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -3,7 +3,7 @@
 use super::{named, whole};
 use clap::Parser;
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::problem::FileSettings;
+use didyma::problem_file::FileSettings;
 
 /// Where settings start from, and single changes.
 #[derive(Debug, Default, Parser)]

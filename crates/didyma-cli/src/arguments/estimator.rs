@@ -3,7 +3,8 @@
 use super::{named, whole};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use didyma::estimator::{Alpha, Blocks, Coupling, Difference, Levels, Method, Named, Settings};
+use didyma::Named;
+use didyma::estimator::{Alpha, Blocks, Coupling, Difference, Levels, Method, Settings};
 
 /// An estimator's options; what is not given is as in the paper, or as in a run.
 #[derive(Debug, Parser)]

@@ -3,7 +3,8 @@
 use crate::output::tell;
 use anyhow::Context;
 use clap::Parser;
-use didyma::problem::{FileSettings, Problem, ProblemFile};
+use didyma::Problem;
+use didyma::problem_file::{FileSettings, ProblemFile};
 use didyma::tasks::Task;
 use std::path::{Path, PathBuf};
 

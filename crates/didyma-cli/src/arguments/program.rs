@@ -3,7 +3,7 @@
 use super::threads;
 use anyhow::bail;
 use clap::Parser;
-use didyma::problem::{Problem, Source};
+use didyma::{Problem, Source};
 
 /// How a user's program is run, which does not change what it gives.
 #[derive(Debug, Clone, Parser)]

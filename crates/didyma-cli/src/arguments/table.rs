@@ -1,7 +1,7 @@
 //! Columns of a CSV file that an option names.
 
 use anyhow::{Context, bail};
-use didyma::table::Table;
+use didyma::storage::Table;
 use std::path::Path;
 
 /// The columns of these names in a file, or all of them in order if it has no header.

@@ -1,7 +1,7 @@
 //! Readers of single values, which say what they want where a text is no such value.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use didyma::estimator::Named;
+use didyma::Named;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;

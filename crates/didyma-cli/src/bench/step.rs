@@ -2,12 +2,13 @@
 
 use super::report::{Profile, Sizes, StepReport, Timing};
 use crate::device::Opened;
-use didyma::device::Machine;
-use didyma::estimator::{Named, Plan, Settings, reduce};
+use didyma::Named;
+use didyma::estimator::{Plan, Settings, reduce};
 use didyma::kernel::gemm_peak;
+use didyma::lab::workload::{Shape, Steps};
 use didyma::rng::{Purpose, Streams};
-use didyma::train::Engine;
-use didyma::workload::{Shape, Steps};
+use didyma::training::Engine;
+use didyma::training::Machine;
 use didyma_cuda::Cuda;
 use std::sync::Barrier;
 use std::time::Instant;

@@ -5,7 +5,7 @@ use crate::output::{check_out, samples, show, write};
 use crate::terminal::bar;
 use crate::{DONE, ExitCode};
 use clap::Parser;
-use didyma::baseline::{Generation, SmcAbc, SmcAbcResult, StopReason};
+use didyma::abc::{Generation, SmcAbc, SmcAbcResult, StopReason};
 use didyma::rng::{Purpose, Streams};
 use serde::Serialize;
 use std::fmt;

@@ -4,8 +4,9 @@ use crate::ExitCode;
 use crate::arguments::{multilevel, whole};
 use crate::output::{show, tell};
 use clap::Parser;
+use didyma::Named;
 use didyma::estimator::alpha::{Model, advise};
-use didyma::estimator::{Estimator, Method, Named, Settings, Tails};
+use didyma::estimator::{Estimator, Method, Settings, Tails};
 use serde::Serialize;
 use std::fmt;
 

@@ -6,7 +6,7 @@ use crate::{DONE, ExitCode};
 use clap::Parser;
 use didyma::Rows;
 use didyma::run::{RunDir, posterior};
-use didyma::table::Table;
+use didyma::storage::Table;
 use std::path::PathBuf;
 
 /// Compute the log-density of a run's posterior at given parameters.

@@ -9,7 +9,7 @@ use didyma::Rows;
 use didyma::metrics::{c2st, median_distance, mmd2, sliced_wasserstein};
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator;
-use didyma::table::Table;
+use didyma::storage::Table;
 use didyma::tasks::Task;
 use serde::Serialize;
 use std::fmt;

@@ -6,8 +6,8 @@ use crate::arguments::{ConfigArgs, Given, Loaded, ProblemArgs, ThreadsArgs, give
 use crate::output::print;
 use anyhow::bail;
 use clap::Parser;
-use didyma::rounds::{self, Model};
 use didyma::run::{self, Manifest, Origin, ProposalFile, RunDir};
+use didyma::{self, Model};
 use std::path::PathBuf;
 
 /// Write the parameters that a run's next round is to simulate, for a cluster; begin the run if there is none.
@@ -68,7 +68,7 @@ pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
     }
     let task = manifest.problem()?;
     let model: Model = (&task).into();
-    let found = rounds::propose(&model, config, args.threads.count(), run::progress(&run)?)?;
+    let found = didyma::propose(&model, config, args.threads.count(), run::progress(&run)?)?;
     let Some((round, theta)) = found else {
         bail!("{} is finished: all its rounds are trained", args.dir.display());
     };

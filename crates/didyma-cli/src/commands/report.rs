@@ -5,9 +5,9 @@ use crate::arguments::{ThreadsArgs, between};
 use crate::output::{check_out, print};
 use anyhow::{Context, anyhow, bail};
 use clap::Parser;
-use didyma::files::write_whole;
 use didyma::report::{Comparison, Figure, Kind, Place, RunData, least_predictive, page, png};
 use didyma::run::{Group, REPORT};
+use didyma::storage::write_whole;
 use std::path::{Path, PathBuf};
 
 /// Write a page about a run, or about several of one task side by side: figures, tables, warnings.

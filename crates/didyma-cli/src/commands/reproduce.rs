@@ -5,7 +5,7 @@ use crate::arguments::{between, seeds, threads};
 use crate::reproduce::{Reproduction, Target};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use didyma::estimator::Named;
+use didyma::Named;
 use std::path::PathBuf;
 
 /// Reproduce the paper: each table and figure, and studies that it lacks, beside what it prints.

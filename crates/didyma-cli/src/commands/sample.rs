@@ -5,11 +5,11 @@ use crate::output::{check_out, print, tell, write};
 use crate::{DONE, ExitCode};
 use anyhow::bail;
 use clap::Parser;
-use didyma::posterior::SampleStreams;
+use didyma::SampleStreams;
 use didyma::report::Summaries;
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{Manifest, RunDir, posterior, reports};
-use didyma::table::Table;
+use didyma::storage::Table;
 use didyma::tasks::Task;
 use std::path::{Path, PathBuf};
 

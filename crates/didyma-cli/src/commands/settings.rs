@@ -4,7 +4,7 @@ use crate::ExitCode;
 use crate::arguments::ConfigArgs;
 use crate::output::show;
 use clap::Parser;
-use didyma::problem::{FIELDS, schema};
+use didyma::problem_file::{FIELDS, schema};
 use serde::Serialize;
 use std::fmt;
 
@@ -59,7 +59,7 @@ struct FieldLine {
 }
 
 fn settings(args: &SettingsArgs) -> anyhow::Result<Listed> {
-    let field = |field: &didyma::problem::Field| FieldLine {
+    let field = |field: &didyma::problem_file::Field| FieldLine {
         field: field.path,
         takes: field.takes.words(),
         default: field.default,

@@ -5,8 +5,8 @@ use super::plan::{GROWTH, LONG, NEURON, NEURONS, Tasks};
 use super::results::{Results, cell, table};
 use super::tables::{c2st, strings};
 use super::{Section, Target};
+use didyma::RoundReport;
 use didyma::report::{Curve, CurvePoint, Panel, Place, curves};
-use didyma::rounds::RoundReport;
 use didyma::run::Summary;
 
 /// Table 3: time and memory, 20 rounds, and growth.

@@ -3,9 +3,9 @@
 use super::plan::{ALPHAS, LOSSES, NEURON, NEURONS, TASKS, Tasks};
 use super::results::{Results, cell, table};
 use super::{Section, Target};
-use didyma::estimator::Named;
+use didyma::Named;
+use didyma::RoundReport;
 use didyma::report::{Comparison, Curve, CurvePoint, Kind, Panel, Place, curves, epochs};
-use didyma::rounds::RoundReport;
 use didyma::run::RunDir;
 
 /// A score of a round, where it has one.

@@ -1,8 +1,8 @@
 //! Which runs a result needs.
 
 use super::{Reproduction, Target};
+use didyma::Named;
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::estimator::Named;
 use std::collections::BTreeSet;
 
 /// The paper's tasks with a known posterior, and their names.

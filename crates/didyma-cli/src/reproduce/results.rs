@@ -2,8 +2,8 @@
 
 use super::plan::Planned;
 use crate::output::tell;
+use didyma::RoundReport;
 use didyma::report::{Comparison, RunData};
-use didyma::rounds::RoundReport;
 use didyma::run::{RunDir, Summary};
 use std::fmt;
 use std::path::PathBuf;

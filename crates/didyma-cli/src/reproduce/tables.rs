@@ -4,12 +4,13 @@ use super::paper::{self, Printed};
 use super::plan::{ABLATION, METHODS, PUBLISHED, Tasks};
 use super::results::{Mean, Results, cell, table};
 use super::{Reproduction, Section, Target};
-use didyma::diagnostics::{LevelStudy, TrainedFlow, level_settings};
+use didyma::Named;
+use didyma::RoundReport;
 use didyma::estimator::alpha::{GrrObjective, Model, advise, grr_alpha};
-use didyma::estimator::{Coupling, Method, Named, Settings, Source};
+use didyma::estimator::{Coupling, Method, Settings, Source};
+use didyma::levels::{LevelStudy, TrainedFlow, level_settings};
 use didyma::parallel;
 use didyma::rng::Streams;
-use didyma::rounds::RoundReport;
 use didyma::run::{Manifest, RunDir, Summary, posterior};
 
 pub fn strings(words: &[&str]) -> Vec<String> {

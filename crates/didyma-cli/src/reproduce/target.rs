@@ -1,6 +1,6 @@
 //! Tables, figures and studies that can be reproduced.
 
-use didyma::estimator::Named;
+use didyma::Named;
 
 /// What can be reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

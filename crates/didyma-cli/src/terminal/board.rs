@@ -3,10 +3,10 @@
 use super::live::{BETWEEN_LINES, spinner};
 use super::{Stop, unless};
 use crate::output::tell;
-use didyma::device::Machine;
-use didyma::observe::{Event, Observer};
 use didyma::report::{Line, Narrator};
 use didyma::run::Group;
+use didyma::training::Machine;
+use didyma::{Event, Observer};
 use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -2,10 +2,10 @@
 
 use super::{Stop, unless};
 use crate::output::tell;
-use didyma::device::Machine;
-use didyma::observe::{Event, Observer};
 use didyma::report::{Line, Narrator, opening};
 use didyma::run::Manifest;
+use didyma::training::Machine;
+use didyma::{Event, Observer};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
 //! Runs that are killed, stopped or shared: what is on the disk stays, and the end is the same bytes.
 
 use super::{Folder, TINY, didyma, done, expect_same, refused, text, tiny};
-use didyma::rounds::SimulatedRow;
+use didyma::SimulatedRow;
 use didyma::run::{CHECKPOINT, RunDir, reports};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

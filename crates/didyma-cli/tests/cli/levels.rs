@@ -1,9 +1,9 @@
 //! `didyma levels DIR`: the levels of a run's flow.
 
 use super::{Folder, didyma, done, json, number, refused, text};
+use didyma::SimulatedRow;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
-use didyma::rounds::SimulatedRow;
 use didyma::run::{Manifest, RunDir};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! What is written before the kernels: the constants of a flow's shape.
 
 use super::*;
-use didyma::train::AdamConfig;
+use didyma::training::AdamConfig;
 use std::fmt::Write;
 
 impl Shape {

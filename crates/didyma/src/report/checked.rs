@@ -4,7 +4,7 @@ use super::axes::{Frame, Scale, number};
 use super::canvas::{Canvas, Ink, Place, Stroke, escaped, shortened};
 use super::histogram::{Histogram, view};
 use super::page::{document, list};
-use crate::check::{SimulatorCheck, SummaryCheck};
+use crate::problem::check::{SimulatorCheck, SummaryCheck};
 use std::fmt::Write;
 
 /// Panels beside each other.

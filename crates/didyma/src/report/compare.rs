@@ -1,9 +1,9 @@
 //! Runs side by side: those that differ only in their seed are one group.
 
 use super::data::{Columns, RunData};
-use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::rounds::RoundReport;
+use crate::inference::RoundReport;
+use crate::inference::config::Config;
 
 /// Runs of the same settings.
 #[derive(Debug)]

@@ -1,15 +1,15 @@
 //! A run as it is drawn: everything that figures and pages need, read once.
 
-use crate::diagnostics::{LevelReport, LevelStudy, TrainedFlow};
 use crate::error::{Error, Result};
-use crate::posterior::{Posterior, SampleStreams};
-use crate::prior::Prior;
+use crate::evaluation::levels::{LevelReport, LevelStudy, TrainedFlow};
+use crate::inference::posterior::{Posterior, SampleStreams};
+use crate::inference::{RoundReport, SimulatedRow};
+use crate::problem::prior::Prior;
+use crate::problem::simulator::{self, Simulator};
+use crate::problem::tasks::{Reference, Task};
 use crate::rng::{Purpose, Streams};
-use crate::rounds::{RoundReport, SimulatedRow};
 use crate::rows::Rows;
 use crate::run::{Manifest, RunDir, Summary, posterior, reports};
-use crate::simulator::{self, Simulator};
-use crate::tasks::{Reference, Task};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn edges_do_not_fade() {
         let unit = |stream| -> Vec<f64> {
-            normal(stream).iter().map(|&z| crate::normal::distribution(z)).collect()
+            normal(stream).iter().map(|&z| crate::math::normal::distribution(z)).collect()
         };
         let (x, y) = (unit(0), unit(1));
         let density = Density::new(&x, &y, (0.0, 1.0), (0.0, 1.0));

@@ -110,7 +110,8 @@ mod tests {
         let inside = x.iter().filter(|x| x.abs() <= 2.0).count() as f64 / N as f64;
         assert!((area - inside).abs() < 1e-12);
         let (left, right, height) = histogram.iter().nth(25).unwrap();
-        let share = crate::normal::distribution(right) - crate::normal::distribution(left);
+        let share =
+            crate::math::normal::distribution(right) - crate::math::normal::distribution(left);
         let error = (share / N as f64).sqrt();
         assert!((height * (right - left) - share).abs() < 4.0 * error);
     }

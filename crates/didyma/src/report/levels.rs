@@ -4,7 +4,7 @@ use super::axes::{Frame, Scale, number};
 use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
 use super::compare::Comparison;
 use super::figure::{Figure, Kind};
-use crate::diagnostics::{LevelMoments, LevelReport, Slope};
+use crate::evaluation::levels::{LevelMoments, LevelReport, Slope};
 
 const PANEL: (f64, f64) = (330.0, 250.0);
 const LEFT: f64 = 62.0;

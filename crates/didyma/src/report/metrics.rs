@@ -5,7 +5,7 @@ use super::canvas::{Canvas, Ink, Place, Stroke};
 use super::compare::{Comparison, Group};
 use super::figure::{Figure, Kind};
 use super::legend;
-use crate::rounds::RoundReport;
+use crate::inference::RoundReport;
 
 const PANEL: (f64, f64) = (340.0, 170.0);
 const LEFT: f64 = 58.0;

@@ -1,10 +1,10 @@
 //! A run in words while it goes on.
 
-use crate::device::Device;
-use crate::estimator::Named;
-use crate::observe::Event;
-use crate::rounds::RoundReport;
+use crate::inference::RoundReport;
+use crate::inference::events::Event;
+use crate::named::Named;
 use crate::run::Manifest;
+use crate::training::Device;
 use std::path::Path;
 use std::time::Instant;
 

@@ -5,7 +5,7 @@ use super::scale::number_to;
 use super::summaries::Summaries;
 use super::{ParameterLine, columns, cut_by_prior, parameter_lines, round_line};
 use crate::error::Result;
-use crate::posterior::SampleStreams;
+use crate::inference::posterior::SampleStreams;
 use crate::rng::{Purpose, Streams};
 use crate::run::{RunDir, Summary, posterior};
 use serde::Serialize;

@@ -7,8 +7,8 @@ use super::data::RunData;
 use super::figure::{Figure, Kind};
 use super::words::{advice, command, parameter_lines, reassurance};
 use crate::error::Result;
-use crate::files::write_whole;
 use crate::run::REPORT;
+use crate::storage::files::write_whole;
 use std::fmt::Write;
 use std::path::Path;
 

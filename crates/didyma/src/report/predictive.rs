@@ -7,7 +7,7 @@ use super::data::RunData;
 use super::figure::{Figure, Kind};
 use super::histogram::quantile;
 use super::legend;
-use crate::check::two_sided;
+use crate::problem::check::two_sided;
 
 /// Summaries that are drawn, at most: those furthest from the simulations.
 const MOST: usize = 30;

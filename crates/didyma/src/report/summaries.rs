@@ -2,7 +2,7 @@
 
 use super::scale::number_to;
 use crate::error::Result;
-use crate::rounds::SimulatedRow;
+use crate::inference::SimulatedRow;
 use crate::run::{Manifest, RunDir};
 
 /// Where each summary fell in a round.

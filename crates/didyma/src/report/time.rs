@@ -4,7 +4,7 @@ use super::axes::{Frame, Scale, number};
 use super::canvas::{Anchor, Canvas, Ink, Label, Place, shortened};
 use super::compare::{Comparison, Group};
 use super::figure::{Figure, Kind};
-use crate::rounds::RoundReport;
+use crate::inference::RoundReport;
 
 const LEFT: f64 = 150.0;
 const WIDTH: f64 = 520.0;

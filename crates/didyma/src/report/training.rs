@@ -6,7 +6,7 @@ use super::compare::Comparison;
 use super::data::{Epoch, RunData};
 use super::figure::{Figure, Kind};
 use super::legend;
-use crate::estimator::Named;
+use crate::named::Named;
 
 const COLUMNS: usize = 4;
 /// Rounds that are drawn, at most: the first, and the last ones.

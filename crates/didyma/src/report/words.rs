@@ -3,11 +3,11 @@
 use super::data::RunData;
 use super::histogram::quantile;
 use super::predictive::checks;
-use crate::config::{Config, Profile};
-use crate::estimator::Named;
-use crate::prior::{Marginal, Prior};
-use crate::problem::Source;
-use crate::tasks::Task;
+use crate::inference::config::{Config, Profile};
+use crate::named::Named;
+use crate::problem::prior::{Marginal, Prior};
+use crate::problem::record::Source;
+use crate::problem::tasks::Task;
 use serde::Serialize;
 
 /// A parameter's posterior in numbers.

@@ -1,12 +1,12 @@
 //! Where training stands, in one file.
 
 use super::{CHECKPOINT, RunDir};
-use crate::coordinates::Coordinates;
+use crate::density::coordinates::Coordinates;
 use crate::error::{Error, FileProblem, Result};
-use crate::observe::Event;
-use crate::rounds::Training;
-use crate::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
-use crate::train::{Best, EngineState, FitState, StopReason};
+use crate::inference::Training;
+use crate::inference::events::Event;
+use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
+use crate::training::{Best, EngineState, FitState, StopReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

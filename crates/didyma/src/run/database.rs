@@ -5,8 +5,9 @@
 //! `application_id` says whose file it is, the one in `user_version` is the version of the format; they are written in
 //! the same transaction as the rest, so a database without them is one in which nothing has begun.
 
-use super::problem::{RunProblem, Stored};
+use super::faults::Stored;
 use crate::error::FileProblem;
+use crate::error::RunProblem;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags};
 use std::fmt::Write;

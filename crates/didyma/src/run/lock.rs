@@ -1,6 +1,7 @@
 //! One process at a time works on a run: the operating system's lock, which ends with the process.
 
-use super::problem::{RunProblem, Stored};
+use super::faults::Stored;
+use crate::error::RunProblem;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::Path;

@@ -14,46 +14,39 @@
 //! A simulation counts once [`RunDir::store`] returns: it is then on the disk. All other files appear whole
 //! or not at all.
 
-mod archive;
-mod carry;
 mod checkpoint;
+mod cluster;
 mod database;
-mod failed;
-mod group;
+mod execute;
+mod faults;
 mod lock;
-mod merge;
-mod problem;
-mod progress;
-mod proposal;
 mod recorder;
 mod records;
-mod shard;
+mod restore;
+mod seeds;
+mod steps;
 mod summary;
+mod warnings;
 
-pub use archive::{Array, npz};
-pub use carry::carry_on;
-pub use group::{Group, SEEDS};
-pub use merge::Merged;
-pub use problem::RunProblem;
-pub use progress::{posterior, progress, reports};
-pub use proposal::{Origin, ProposalFile};
+pub use crate::error::RunProblem;
+pub use cluster::{Merged, Origin, ProposalFile, Shard};
+pub use execute::carry_on;
 pub use recorder::Recorder;
-pub use shard::Shard;
+pub use restore::{posterior, progress, reports, trained_flow};
+pub use seeds::Group;
 pub use summary::{Manifest, Summary};
 
 use crate::error::{Error, FileProblem, Result};
-use crate::files::{sync_entry, write_whole};
-use crate::rounds::SimulatedRow;
+use crate::inference::SimulatedRow;
+use crate::storage::files::{sync_entry, write_whole};
+use faults::Stored;
 use lock::{LOCK, Lock};
-use problem::Stored;
 use rusqlite::Connection;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Name of the file with the simulations.
-pub const DATABASE: &str = "run.db";
-/// Name of the file that says where training stands.
-pub const CHECKPOINT: &str = "checkpoint.safetensors";
+use crate::error::model_name;
+pub use crate::error::{CHECKPOINT, DATABASE, SEEDS};
 /// Name of the file with the results in short.
 pub const SUMMARY: &str = "summary.json";
 /// Name of the file with samples of the posterior, as text.
@@ -246,10 +239,6 @@ impl RunDir {
     fn told<T>(&self, stored: Stored<T>) -> Result<T> {
         stored.map_err(|problem| error(&self.path, problem))
     }
-}
-
-fn model_name(round: u32) -> String {
-    format!("round-{round}.safetensors")
 }
 
 fn error(path: &Path, problem: RunProblem) -> Error {

@@ -1,12 +1,13 @@
 //! A run on the disk as it happens.
 
-use super::{Manifest, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, SUMMARY, Summary, npz};
+use super::{Manifest, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, SUMMARY, Summary};
 use crate::error::Result;
-use crate::observe::{Event, Observer};
-use crate::posterior::{Posterior, SampleStreams};
+use crate::inference::RoundReport;
+use crate::inference::events::{Event, Observer};
+use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::rng::{Purpose, Streams};
-use crate::rounds::RoundReport;
-use crate::table::Table;
+use crate::storage::npz;
+use crate::storage::table::Table;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! What a run stores: simulations, finished rounds, events.
 
 use super::database::{check, checksum};
-use super::problem::{RunProblem, Stored};
-use crate::rounds::SimulatedRow;
+use super::faults::Stored;
+use crate::error::RunProblem;
+use crate::inference::SimulatedRow;
 use rusqlite::{Connection, Row};
 use std::time::{SystemTime, UNIX_EPOCH};
 

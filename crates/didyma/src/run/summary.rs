@@ -1,12 +1,13 @@
 //! What a run is of, and its results in short.
 
-use super::{RunDir, RunProblem, SUMMARY, failed, reports};
-use crate::config::{Config, Inner};
+use super::{RunDir, RunProblem, SUMMARY, reports, warnings};
 use crate::error::{Error, FileProblem, Result};
-use crate::estimator::{Method, Named, Pool, Settings};
-use crate::problem::{Problem, built_in};
-use crate::rounds::RoundReport;
-use crate::tasks::Task;
+use crate::inference::RoundReport;
+use crate::inference::config::{Config, Inner};
+use crate::named::Named;
+use crate::problem::record::{Problem, built_in};
+use crate::problem::tasks::Task;
+use crate::training::estimator::{Method, Pool, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -154,7 +155,7 @@ const VISIBLE: f64 = 0.6;
 /// What a user should know before trusting the posterior.
 fn warnings(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
     let mut found = Vec::from_iter(cut_down(config, rounds));
-    found.extend(failed::warnings(config, rounds));
+    found.extend(warnings::of_failures(config, rounds));
     for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
         let number = round.round;
         found.push(format!(

@@ -1,14 +1,14 @@
 //! A whole inference by a worker, interrupted in the middle of a simulation that hangs.
 
 use super::Bench;
+use didyma::SampleStreams;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
-use didyma::observe::{Event, Observer};
-use didyma::posterior::SampleStreams;
 use didyma::prior::Prior;
 use didyma::rng::{Purpose, Streams};
-use didyma::rounds::{Inference, Model, Progress, infer};
 use didyma::run::{Manifest, Recorder, RunDir, progress};
+use didyma::{Event, Observer};
+use didyma::{Inference, Model, Progress, infer};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 

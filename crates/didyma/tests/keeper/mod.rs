@@ -1,8 +1,8 @@
 //! An observer that keeps everything, for several tests.
 
 use didyma::coordinates::Coordinates;
-use didyma::observe::{Event, Observer};
-use didyma::rounds::{Progress, Training};
+use didyma::{Event, Observer};
+use didyma::{Progress, Training};
 use std::ops::ControlFlow;
 
 /// Keeps what a run has come to after every event, as a directory would.

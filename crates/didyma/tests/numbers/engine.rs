@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::laws;
-use didyma::device::Cpu;
 use didyma::estimator::{Method, Plan};
 use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
+use didyma::lab::workload::{self, SHAPES, Shape};
 use didyma::rng::{Purpose, Streams};
-use didyma::train::{AdamConfig, CpuEngine, Engine};
-use didyma::workload::{self, SHAPES, Shape};
+use didyma::training::Cpu;
+use didyma::training::{AdamConfig, CpuEngine, Engine};
 use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow, Tape};
 use std::sync::{Arc, LazyLock};
 

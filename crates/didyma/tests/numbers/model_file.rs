@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use didyma::Error;
+use didyma::FileProblem;
+use didyma::Posterior;
 use didyma::config::{Config, Profile};
-use didyma::error::FileProblem;
 use didyma::estimator::Method;
-use didyma::posterior::Posterior;
-use didyma::rounds::{Progress, infer};
 use didyma::tasks::Task;
+use didyma::{Progress, infer};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

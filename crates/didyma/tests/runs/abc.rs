@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::columns::moments;
-use didyma::baseline::{SmcAbc, SmcAbcResult, StopReason};
+use didyma::abc::{SmcAbc, SmcAbcResult, StopReason};
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
 use std::ops::ControlFlow;

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use didyma::Source;
 use didyma::config::{Algorithm, Profile};
 use didyma::prior::Marginal;
-use didyma::problem::{FIELDS, ProblemFile, Source, schema};
+use didyma::problem_file::{FIELDS, ProblemFile, schema};
 use didyma::simulator::program::Call;
 use proptest::prelude::*;
 use std::path::Path;
@@ -82,10 +83,10 @@ fn every_field_is_read() {
     let other = settings.config(Some(Profile::Default), Some(Algorithm::Tsnpe)).unwrap();
     assert_eq!((other.algorithm().name(), other.rounds), ("tsnpe", 3), "the command line wins");
     let text = serde_json::to_string(&problem).unwrap();
-    assert_eq!(serde_json::from_str::<didyma::problem::Problem>(&text).unwrap(), problem);
+    assert_eq!(serde_json::from_str::<didyma::Problem>(&text).unwrap(), problem);
 }
 
-use didyma::estimator::Named;
+use didyma::Named;
 
 /// The shortest file, and one for each kind of simulator.
 #[test]

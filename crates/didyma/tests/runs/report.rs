@@ -4,13 +4,13 @@
 
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
-use didyma::observe::{Event, Observer};
 use didyma::prior::{Marginal, Prior};
 use didyma::report::{Comparison, Kind, Place, RunData, page, png};
-use didyma::rounds::{Model, Progress, infer};
 use didyma::run::{Manifest, Recorder, RunDir};
 use didyma::simulator::from_fn;
 use didyma::tasks::Task;
+use didyma::{Event, Observer};
+use didyma::{Model, Progress, infer};
 use std::ops::ControlFlow;
 use std::path::Path;
 

@@ -5,13 +5,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use didyma::diagnostics::{
-    ComplexityReport, ComplexityStudy, ConvergenceStudy, Descent, Estimate, MethodConvergence,
-    Scheme, Sizes, Verdict,
-};
 use didyma::estimator::{Method, Settings};
+use didyma::lab::complexity::{ComplexityReport, ComplexityStudy, Scheme, Sizes};
+use didyma::lab::convergence::{ConvergenceStudy, Descent, MethodConvergence, Verdict};
+use didyma::lab::toy::Toy;
+use didyma::levels::Estimate;
 use didyma::rng::Streams;
-use didyma::toy::Toy;
 use std::sync::LazyLock;
 
 const Z: f64 = 4.0;

@@ -7,14 +7,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-use didyma::diagnostics::{BatchMoments, LevelStudy, Problem, measure_batches};
 use didyma::estimator::{
     Alpha, Blocks, Coupling, Difference, Draws, Estimator, Levels, Method, Plan, Settings, Source,
     Tails, Target,
 };
+use didyma::lab::toy::{TOYS, Toy, ToyQueries};
+use didyma::levels::{BatchMoments, LevelStudy, Objective, measure_batches};
 use didyma::rng::Stream;
 use didyma::rng::{Purpose, Streams};
-use didyma::toy::{TOYS, Toy, ToyQueries};
 
 const Z: f64 = 4.5;
 const STREAMS: Streams = Streams::new(11);
@@ -24,7 +24,7 @@ fn toy(name: &str) -> Toy {
     Toy::named(name).unwrap()
 }
 
-fn measure(queries: &mut impl Problem, settings: Settings, batches: usize) -> BatchMoments {
+fn measure(queries: &mut impl Objective, settings: Settings, batches: usize) -> BatchMoments {
     let mut estimator = Estimator::new(settings).unwrap();
     measure_batches(queries, &mut estimator, BATCH, batches, STREAMS).unwrap()
 }
@@ -249,7 +249,7 @@ fn copies_mean(toy: &Toy, size: usize, copies: u64) -> (f64, f64) {
 fn the_measured_cost_is_the_expected_one() {
     let toy = toy("benign");
     let mut cases = 0;
-    for &(name, method) in didyma::estimator::Named::ALL {
+    for &(name, method) in didyma::Named::ALL {
         for coupling in [Coupling::Excluded, Coupling::Inclusive, Coupling::Planted] {
             for blocks in [Blocks::Fresh, Blocks::Reused] {
                 let paper = Settings::paper(method);
@@ -347,7 +347,7 @@ impl Source for Unweighted {
     }
 }
 
-impl Problem for Unweighted {
+impl Objective for Unweighted {
     fn gradient_len(&self) -> usize {
         3
     }
@@ -411,7 +411,7 @@ fn a_study_of_what_cannot_be_measured_is_refused() {
             self.0.draw(own, count, rng, draws);
         }
     }
-    impl Problem for Broken {
+    impl Objective for Broken {
         fn gradient_len(&self) -> usize {
             3
         }

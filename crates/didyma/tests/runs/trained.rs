@@ -2,17 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+use didyma::Posterior;
 use didyma::config::{Config, Meaning, Profile};
-use didyma::diagnostics::{Evaluated, LevelReport, LevelStudy, Problem, TrainedFlow};
 use didyma::estimator::{Coupling, Estimator, Method, Plan, Settings, reduce};
-use didyma::observe::{Event, Observer};
-use didyma::posterior::Posterior;
+use didyma::lab::workload::SHAPES;
+use didyma::levels::{Evaluated, LevelReport, LevelStudy, Objective, TrainedFlow};
 use didyma::rng::{Purpose, Streams};
-use didyma::rounds::{Progress, SimulatedRow, infer};
 use didyma::tasks::Task;
-use didyma::train::{AdamConfig, CpuEngine, Engine};
-use didyma::workload::SHAPES;
+use didyma::training::{AdamConfig, CpuEngine, Engine};
 use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow};
+use didyma::{Event, Observer};
+use didyma::{Progress, SimulatedRow, infer};
 use rand::RngExt;
 use std::ops::ControlFlow;
 

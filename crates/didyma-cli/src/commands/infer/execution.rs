@@ -4,12 +4,12 @@ use crate::commands::show::Shown;
 use crate::output::tell;
 use crate::terminal::{Live, stop_on_interrupt};
 use didyma::Error;
-use didyma::device::Machine;
-use didyma::observe::{Event, Observer};
+use didyma::Progress;
 use didyma::report::{Overview, write_page};
-use didyma::rounds::Progress;
 use didyma::run::{self, Manifest, RunDir};
 use didyma::tasks::Task;
+use didyma::training::Machine;
+use didyma::{Event, Observer};
 use std::ops::ControlFlow;
 use std::path::Path;
 

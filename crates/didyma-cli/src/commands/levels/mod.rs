@@ -8,13 +8,14 @@ use crate::{DONE, ExitCode};
 use anyhow::{anyhow, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Parser};
+use didyma::Named;
 use didyma::config::Config;
-use didyma::diagnostics::{LevelStudy, Problem, TrainedFlow, level_settings};
-use didyma::estimator::{Difference, Method, Named, Settings, Source};
+use didyma::estimator::{Difference, Method, Settings, Source};
+use didyma::lab::toy::{TOYS, Toy};
+use didyma::levels::{LevelStudy, Objective, TrainedFlow, level_settings};
 use didyma::parallel;
 use didyma::rng::Streams;
 use didyma::run::{Manifest, RunDir, reports};
-use didyma::toy::{TOYS, Toy};
 use report::{Levels, Subject};
 use std::path::{Path, PathBuf};
 
@@ -179,7 +180,7 @@ fn of_toy(args: &LevelsArgs, toy: Toy) -> anyhow::Result<Levels> {
 fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Levels> {
     let run = RunDir::read(dir)?;
     let (config, rounds) = (Manifest::of(&run)?.config, reports(&run)?.len());
-    let mut flow = TrainedFlow::of_run(&run, args.threads())?;
+    let mut flow = didyma::run::trained_flow(&run, args.threads())?;
     let (settings, note) = args.run_settings(&config, &flow);
     let highest = args.run_levels(&settings, &flow)?;
     let subject = Subject::Run {
@@ -197,7 +198,7 @@ fn measure(
     args: &LevelsArgs,
     settings: Settings,
     highest: u32,
-    problem: &mut impl Problem,
+    problem: &mut impl Objective,
     subject: Subject,
 ) -> anyhow::Result<Levels> {
     let budget = usize::try_from(args.budget())?;

@@ -1,9 +1,9 @@
 //! Levels that were measured, as text, JSON and a picture.
 
 use anyhow::Context;
-use didyma::diagnostics::LevelReport;
-use didyma::files::write_whole;
+use didyma::levels::LevelReport;
 use didyma::report::level_plot;
+use didyma::storage::write_whole;
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};

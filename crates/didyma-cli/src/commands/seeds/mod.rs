@@ -9,13 +9,13 @@ use super::show::ShowArgs;
 use crate::output::{self, sentence, tell};
 use crate::terminal::{Board, stop_on_interrupt};
 use crate::{DONE, ExitCode, STOPPED};
-use didyma::device::Machine;
-use didyma::problem::{Problem, Source};
 use didyma::run::{
     self, Group, Manifest, POSTERIOR_CSV, POSTERIOR_NPZ, REPORT, RunDir, SUMMARY, reports,
 };
 use didyma::tasks::Task;
+use didyma::training::Machine;
 use didyma::{Error, parallel};
+use didyma::{Problem, Source};
 use table::{Failed, Table};
 
 /// Begins runs of several seeds and carries them through.

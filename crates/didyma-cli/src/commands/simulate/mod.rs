@@ -11,7 +11,7 @@ use clap::Parser;
 use didyma::Rows;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulations};
-use didyma::table::Table;
+use didyma::storage::Table;
 use didyma::tasks::Task;
 use serde::Serialize;
 use shard::{Part, part};

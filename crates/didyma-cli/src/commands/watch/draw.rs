@@ -171,9 +171,9 @@ mod tests {
     use super::*;
     use didyma::config::{Config, Profile};
     use didyma::estimator::Method;
-    use didyma::rounds::{RoundReport, Scores};
     use didyma::run::Manifest;
-    use didyma::train::StopReason;
+    use didyma::training::StopReason;
+    use didyma::{RoundReport, Scores};
     use std::path::Path;
 
     fn report(round: u32) -> RoundReport {

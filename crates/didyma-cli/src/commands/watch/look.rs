@@ -2,11 +2,11 @@
 
 use crate::terminal::bounds;
 use didyma::Error;
-use didyma::posterior::{Posterior, SampleStreams};
 use didyma::prior::Marginal as Law;
 use didyma::report::{Epoch, columns, epochs, moments};
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{RunDir, Summary, posterior};
+use didyma::{Posterior, SampleStreams};
 use std::path::{Path, PathBuf};
 
 /// Draws that histograms are made of.

@@ -1,7 +1,7 @@
 //! Densities and draws against those in f64.
 
 use super::{Case, coordinate_error, density_error, normal};
-use didyma::device::{Cpu, Device};
+use didyma::training::{Cpu, Device, Evaluator};
 use didyma::{FlowConfig, Rows};
 use std::sync::Arc;
 

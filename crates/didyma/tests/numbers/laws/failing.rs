@@ -1,9 +1,9 @@
 //! Steps that are not finite.
 
 use super::{Case, plan, state};
-use didyma::device::Device;
 use didyma::estimator::Plan;
-use didyma::train::{AdamConfig, Engine, EngineState};
+use didyma::training::Device;
+use didyma::training::{AdamConfig, Engine, EngineState};
 use didyma::{Error, Result};
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use super::{Case, plain_adam, plan, state};
 use didyma::FlowConfig;
-use didyma::device::{Cpu, Device};
-use didyma::workload::Shape;
+use didyma::lab::workload::Shape;
+use didyma::training::{Cpu, Device};
 use std::sync::Arc;
 
 /// Of every tensor's norm. In f32 alone a gradient passes some 60 products of length 50 on its way, with a relative error of

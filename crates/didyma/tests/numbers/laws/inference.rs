@@ -1,13 +1,13 @@
 //! Whole runs.
 
+use didyma::Observer;
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::device::{Cpu, Device, Machine};
 use didyma::estimator::Method;
-use didyma::observe::Observer;
-use didyma::posterior::{Posterior, SampleStreams};
 use didyma::rng::{Purpose, Streams};
-use didyma::rounds::{Inference, Progress, infer};
 use didyma::tasks::Task;
+use didyma::training::{Cpu, Device, Machine};
+use didyma::{Inference, Progress, infer};
+use didyma::{Posterior, SampleStreams};
 use keeper::Keeper;
 use std::sync::Arc;
 

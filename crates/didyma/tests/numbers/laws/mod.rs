@@ -9,12 +9,12 @@ pub mod samples;
 pub mod training;
 pub mod vectors;
 
-use didyma::device::Device;
 use didyma::estimator::{Group, Plan, reduce};
 use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
 use didyma::rng::{Purpose, Streams};
-use didyma::train::{AdamConfig, Decay, Engine, EngineState};
+use didyma::training::Device;
+use didyma::training::{AdamConfig, Decay, Engine, EngineState};
 use didyma::{Dataset, FlowConfig, Rows, SplineFlow, Tape};
 use rand_distr::{Distribution, StandardNormal};
 use std::io::Write;

@@ -1,9 +1,9 @@
 //! Clear refusals.
 
 use super::Case;
-use didyma::device::Device;
 use didyma::estimator::Plan;
-use didyma::train::{AdamConfig, EngineState};
+use didyma::training::Device;
+use didyma::training::{AdamConfig, EngineState};
 use didyma::{Error, FlowConfig, Rows};
 use std::sync::Arc;
 

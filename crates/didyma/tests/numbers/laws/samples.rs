@@ -1,7 +1,7 @@
 //! Samples against the density that they are of.
 
 use super::{Case, normal};
-use didyma::device::Device;
+use didyma::training::Device;
 use didyma::{FlowConfig, Rows};
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Training: losses, steps, states.
 
 use super::{Case, STREAMS, params, plain_adam, plan, state};
-use didyma::device::{Cpu, Device};
 use didyma::estimator::Plan;
 use didyma::rng::Purpose;
-use didyma::train::{AdamConfig, Engine};
+use didyma::training::{AdamConfig, Engine};
+use didyma::training::{Cpu, Device};
 use didyma::{Dataset, FlowConfig, Rows, SplineFlow};
 use rand_distr::{Distribution, StandardNormal};
 use std::ops::Range;

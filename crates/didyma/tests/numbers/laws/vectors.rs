@@ -1,7 +1,7 @@
 //! Golden vectors: numbers that were made elsewhere.
 
 use super::Case;
-use didyma::device::Device;
+use didyma::training::Device;
 use didyma::{Dataset, Rows};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::model;
 use didyma::estimator::Plan;
 use didyma::rng::{Purpose, Streams};
 use didyma::score::{Output, ScoreConfig, ScoreModel};
-use didyma::train::{AdamConfig, Decay, Engine, EngineState, Noise, ScoreEngine};
+use didyma::training::{AdamConfig, Decay, Engine, EngineState, Noise, ScoreEngine};
 use didyma::{Dataset, Error, Rows};
 use rand::seq::SliceRandom;
 use rand_distr::{Distribution, StandardNormal};

@@ -1,13 +1,13 @@
 //! A run asks its device for all that flows compute, and nothing of it is kept in files.
 
 use super::{run, samples, small, tiny};
+use didyma::Posterior;
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::device::{Cpu, Device, Machine};
-use didyma::posterior::Posterior;
-use didyma::rounds::{Inference, Progress, infer};
 use didyma::tasks::Task;
-use didyma::train::{AdamConfig, Engine};
+use didyma::training::{AdamConfig, Engine, Evaluator};
+use didyma::training::{Cpu, Device, Machine};
 use didyma::{Dataset, Error, Result, Rows, SplineFlow};
+use didyma::{Inference, Progress, infer};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,9 @@ impl Device for Counting {
         self.count(0);
         Cpu.engine(flow, params, data, adam, threads)
     }
+}
 
+impl Evaluator for Counting {
     fn log_density(&self, flow: &SplineFlow, p: &[f32], theta: Rows, x: Rows) -> Result<Vec<f64>> {
         self.count(1);
         Cpu.log_density(flow, p, theta, x)

@@ -2,14 +2,14 @@
 
 use super::{Keeper, tiny};
 use didyma::Error;
+use didyma::Observer;
 use didyma::config::{Config, Profile, Schedule, Split};
-use didyma::observe::Observer;
 use didyma::prior::Prior;
 use didyma::rng::SimulationStream;
-use didyma::rounds::{Inference, Model, Progress, SimulatedRow, infer};
 use didyma::simulator::{SimulationFailed, Simulator, from_fn};
 use didyma::tasks::Task;
-use didyma::train::StopReason;
+use didyma::training::StopReason;
+use didyma::{Inference, Model, Progress, SimulatedRow, infer};
 use rand::RngExt;
 
 /// x = θ + noise, in two dimensions, with this probability; else one of three failures.

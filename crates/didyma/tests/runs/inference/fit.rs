@@ -1,10 +1,11 @@
 //! Training of a round, by an engine whose losses are written down beforehand.
 
+use didyma::Named;
 use didyma::config::{Config, Inner, Profile, Schedule, TrainConfig};
-use didyma::estimator::{Estimator, Method, Named, Plan, Pool, Replacement, Settings, Tails};
+use didyma::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings, Tails};
 use didyma::rng::{Purpose, Streams};
-use didyma::train::{Engine, EngineState, Fit, FitState, StopReason, TrainRows};
-use didyma::{Dataset, Error, Result};
+use didyma::training::{Engine, EngineState, Fit, FitState, StopReason, TrainRows};
+use didyma::{Error, Result};
 use std::ops::ControlFlow;
 
 /// Counts steps in its only parameter, and knows the validation loss of every epoch.

@@ -5,17 +5,18 @@
 //! times s. At x_o a classifier tells the two apart in two thirds of the cases.
 
 use super::{Keeper, samples, small};
+use didyma::Named;
+use didyma::Observer;
 use didyma::Rows;
 use didyma::config::{Algorithm, Config, Meaning, Profile};
-use didyma::estimator::{Method, Named};
+use didyma::estimator::Method;
+use didyma::failures::Correction;
 use didyma::metrics::c2st;
-use didyma::observe::Observer;
-use didyma::posterior::{Posterior, SampleStreams};
 use didyma::prior::{Marginal, Prior};
 use didyma::rng::{Purpose, SimulationStream, Streams};
-use didyma::rounds::{Inference, Model, Progress, infer};
 use didyma::simulator::{SimulationFailed, Simulator};
-use didyma::validity::Correction;
+use didyma::{Inference, Model, Progress, infer};
+use didyma::{Posterior, SampleStreams};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 

@@ -13,10 +13,10 @@ mod recorder;
 
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Method;
-use didyma::posterior::{Posterior, SampleStreams};
 use didyma::rng::{Purpose, Streams};
-use didyma::rounds::{Inference, Model, Progress, infer};
 use didyma::tasks::Task;
+use didyma::{Inference, Model, Progress, infer};
+use didyma::{Posterior, SampleStreams};
 use keeper::Keeper;
 
 /// Settings of a run that takes a fraction of a second.

@@ -2,11 +2,11 @@
 
 use super::{run, samples, tiny};
 use didyma::config::Profile;
-use didyma::posterior::{Posterior, SampleStreams};
 use didyma::rng::{Purpose, Streams};
+use didyma::storage::TensorFile;
 use didyma::tasks::Task;
-use didyma::tensors::TensorFile;
 use didyma::{Error, Rows};
+use didyma::{Posterior, SampleStreams};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

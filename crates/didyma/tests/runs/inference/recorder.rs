@@ -2,10 +2,10 @@
 
 use super::{samples, tiny};
 use didyma::config::{Config, Profile};
-use didyma::observe::{Event, Observer};
-use didyma::rounds::{Model, Progress, infer};
 use didyma::run::{CHECKPOINT, DATABASE, Manifest, Recorder, RunDir, posterior, progress};
 use didyma::tasks::Task;
+use didyma::{Event, Observer};
+use didyma::{Model, Progress, infer};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 

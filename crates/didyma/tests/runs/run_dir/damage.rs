@@ -1,7 +1,7 @@
 //! Damaged, foreign and newer databases are told apart, and nothing in them is taken for data.
 
 use super::{CONFIG, row, rows, stored, told};
-use didyma::rounds::SimulatedRow;
+use didyma::SimulatedRow;
 use didyma::run::{DATABASE, RunDir};
 
 #[test]

@@ -5,7 +5,7 @@
 mod damage;
 mod process;
 
-use didyma::rounds::SimulatedRow;
+use didyma::SimulatedRow;
 use didyma::run::{DATABASE, RunDir};
 use std::path::Path;
 

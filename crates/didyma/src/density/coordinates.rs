@@ -1,0 +1,447 @@
+//! The coordinates that the flow works in: θ ↦ z in R^D, x ↦ features, both of unit scale where it matters.
+//!
+//! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. Summaries may
+//! vary a hundred times less there than under the prior. So x is centred and scaled by the newest round's simulations.
+//! Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units features grow only
+//! logarithmically, y = b asinh(v / b). θ is first taken to R^D by the prior's bijection, where nothing can leak outside
+//! the support, then centred and whitened by the first round: once for the whole run, since the flow's weights mean
+//! something in its coordinates. All of it is a bijection of θ whose Jacobian is known, so that q and the prior, and
+//! with them g = q / p, stay exactly what they are.
+
+use crate::error::{Error, Result};
+use crate::math::cholesky::Cholesky;
+use crate::named::{Named, serde_by_name};
+use crate::problem::prior::Prior;
+use crate::rows::Rows;
+use serde::{Deserialize, Serialize};
+
+/// Where θ lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// R^D, by the prior's bijection: no density can be outside the support.
+    Unbounded,
+    /// As it is: samples outside the prior's support are rejected, as in the paper.
+    Bounded,
+}
+
+/// What numbers are scaled by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Nothing.
+    None,
+    /// The first round, which follows the prior.
+    First,
+    /// The newest round, which follows the latest proposal.
+    Newest,
+    /// All rounds.
+    Pool,
+}
+
+impl Named for Space {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("unbounded", Self::Unbounded), ("bounded", Self::Bounded)];
+}
+
+impl Named for Scale {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("first", Self::First),
+        ("newest", Self::Newest),
+        ("pool", Self::Pool),
+    ];
+}
+
+serde_by_name!(Space, Scale);
+
+/// How coordinates are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoordinateConfig {
+    /// Where θ lives.
+    pub space: Space,
+    /// What θ is centred and scaled by: the first round, which follows the prior, by whose covariance it is whitened;
+    /// or each parameter by its mean and standard deviation in all rounds.
+    pub theta: Scale,
+    /// What x is centred and scaled by.
+    pub x: Scale,
+    /// Units beyond which features of x grow logarithmically; none for never.
+    pub bend: Option<f64>,
+    /// New coordinates replace the old ones when a centre moved by more than this many units, or a scale by more
+    /// than this in its logarithm.
+    pub tolerance: f64,
+}
+
+/// A map of θ to z and of x to features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coordinates {
+    space: Space,
+    bend: Option<f64>,
+    theta: Whitening,
+    x: Scaling,
+}
+
+/// v ↦ (v − mean) / scale, number by number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Scaling {
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl Scaling {
+    fn identity(dim: usize) -> Self {
+        Self { mean: vec![0.0; dim], scale: vec![1.0; dim] }
+    }
+}
+
+/// Simulations that coordinates are chosen by.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds<'a> {
+    /// θ and x of the first round.
+    pub first: (Rows<'a>, Rows<'a>),
+    /// x of the newest round.
+    pub newest: Rows<'a>,
+    /// θ and x of all rounds.
+    pub pool: (Rows<'a>, Rows<'a>),
+}
+
+/// v ↦ L⁻¹ (v − mean).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Whitening {
+    mean: Vec<f64>,
+    factor: Cholesky,
+}
+
+impl CoordinateConfig {
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(bend) = self.bend.filter(|bend| !(bend.is_finite() && *bend >= 0.1)) {
+            return Err(Error::setting("coordinates.bend", bend, "at least 0.1, or none"));
+        }
+        if self.theta == Scale::Newest {
+            let why =
+                "none, first or pool: coordinates that follow the newest round drift away with it";
+            return Err(Error::setting("coordinates.theta", "newest", why));
+        }
+        match self.tolerance >= 0.0 {
+            true => Ok(()),
+            false => Err(Error::setting("coordinates.tolerance", self.tolerance, "0 or above")),
+        }
+    }
+}
+
+impl Coordinates {
+    /// θ and x as they are, or θ in R^D.
+    pub fn plain(space: Space, theta_dim: usize, x_dim: usize) -> Self {
+        let theta = Whitening { mean: vec![0.0; theta_dim], factor: Cholesky::identity(theta_dim) };
+        Self { space, bend: None, theta, x: Scaling::identity(x_dim) }
+    }
+
+    /// Coordinates for simulations of these rounds.
+    pub fn of(config: &CoordinateConfig, prior: &Prior, rounds: &Rounds) -> Result<Self> {
+        let Rounds { first, newest, pool } = *rounds;
+        let plain = Self::plain(config.space, first.0.columns(), first.1.columns());
+        let theta = match config.theta {
+            Scale::None => plain.theta.clone(),
+            Scale::Pool => Whitening::of(&plain, prior, pool.0, false)?,
+            Scale::First | Scale::Newest => Whitening::of(&plain, prior, first.0, true)?,
+        };
+        let x = match config.x {
+            Scale::None => plain.x.clone(),
+            Scale::First => robust_scaling(first.1, first.1),
+            Scale::Newest => robust_scaling(newest, first.1),
+            Scale::Pool => moment_scaling(pool.1),
+        };
+        Ok(Self { bend: config.bend, theta, x, ..plain })
+    }
+
+    /// By how much the features of x differ from `other`: units of a centre, or the logarithm of a scale, whichever is
+    /// more. Coordinates in which θ differs have nothing in common.
+    pub fn distance(&self, other: &Self) -> f64 {
+        if self.theta != other.theta {
+            return f64::INFINITY;
+        }
+        let (a, b) = (&self.x, &other.x);
+        let x = (0..a.mean.len()).map(|i| {
+            let shift = (a.mean[i] - b.mean[i]).abs() / b.scale[i];
+            shift.max((a.scale[i] / b.scale[i]).ln().abs())
+        });
+        x.fold(0.0, f64::max)
+    }
+
+    /// Offset and slope of these features of x as functions of `new` ones, around the new centre: exact without a bend.
+    pub fn features_by(&self, new: &Self) -> (Vec<f64>, Vec<f64>) {
+        let pairs = self.x.mean.iter().zip(&self.x.scale).zip(new.x.mean.iter().zip(&new.x.scale));
+        pairs
+            .map(|((mean, scale), (new_mean, new_scale))| {
+                let shift = (new_mean - mean) / scale;
+                (bend(shift, self.bend), bend_slope(shift, self.bend) * new_scale / scale)
+            })
+            .unzip()
+    }
+
+    /// Whether these are coordinates of θ and x of these dimensions: what a file says must be checked.
+    pub fn fit(&self, theta_dim: usize, x_dim: usize) -> bool {
+        let Whitening { mean, factor } = &self.theta;
+        let finite = |numbers: &[f64]| numbers.iter().all(|v| v.is_finite());
+        let theta = mean.len() == theta_dim && finite(mean) && factor.is_valid(theta_dim);
+        let x = (self.x.mean.len(), self.x.scale.len()) == (x_dim, x_dim) && finite(&self.x.mean);
+        theta && x && self.x.scale.iter().all(|s| s.is_finite() && *s > 0.0)
+    }
+
+    /// Number of features of x.
+    pub fn x_dim(&self) -> usize {
+        self.x.mean.len()
+    }
+
+    /// Whether z covers the prior's support and nothing else.
+    pub fn is_unbounded(&self) -> bool {
+        self.space == Space::Unbounded
+    }
+
+    /// z of a θ inside the prior's support; returns log |dθ/dz|.
+    pub fn to_z(&self, prior: &Prior, theta: &[f64], z: &mut [f64]) -> f64 {
+        let log_jacobian = match self.space {
+            Space::Unbounded => prior.unbounded(theta, z),
+            Space::Bounded => {
+                z.copy_from_slice(theta);
+                0.0
+            }
+        };
+        z.iter_mut().zip(&self.theta.mean).for_each(|(z, mean)| *z -= mean);
+        self.theta.factor.solve_lower(z);
+        log_jacobian + self.theta.factor.log_volume()
+    }
+
+    /// θ of a z; returns log |dθ/dz|.
+    pub fn to_theta(&self, prior: &Prior, z: &[f64], theta: &mut [f64]) -> f64 {
+        let log_jacobian = self.theta.factor.log_volume();
+        let mut v = z.to_vec();
+        self.theta.factor.multiply(&mut v);
+        v.iter_mut().zip(&self.theta.mean).for_each(|(v, mean)| *v += mean);
+        match self.space {
+            Space::Unbounded => log_jacobian + prior.bounded(&v, theta),
+            Space::Bounded => {
+                theta.copy_from_slice(&v);
+                log_jacobian
+            }
+        }
+    }
+
+    /// The features of an x.
+    pub fn features<'a>(
+        &'a self,
+        x: impl Iterator<Item = f64> + 'a,
+    ) -> impl Iterator<Item = f32> + 'a {
+        let scaled = x.zip(self.x.mean.iter().zip(&self.x.scale));
+        scaled.map(|(x, (mean, scale))| bend((x - mean) / scale, self.bend) as f32)
+    }
+}
+
+impl Whitening {
+    /// By all covariances, or by the variances alone.
+    fn of(plain: &Coordinates, prior: &Prior, theta: Rows, covariances: bool) -> Result<Self> {
+        let (dim, n) = (theta.columns(), theta.len() as f64);
+        let mut rows = vec![0.0; theta.data().len()];
+        for (row, z) in theta.iter().zip(rows.chunks_exact_mut(dim)) {
+            let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+            prior.expect_inside(&theta)?;
+            plain.to_z(prior, &theta, z);
+        }
+        let column = |i: usize| rows.iter().skip(i).step_by(dim);
+        let mean: Vec<f64> = (0..dim).map(|i| column(i).sum::<f64>() / n).collect();
+        let mut covariance = vec![0.0; dim * dim];
+        for i in 0..dim {
+            for j in (0..dim).filter(|&j| covariances || i == j) {
+                let products = column(i).zip(column(j)).map(|(a, b)| (a - mean[i]) * (b - mean[j]));
+                covariance[i * dim + j] = products.sum::<f64>() / n;
+            }
+            // A parameter that hardly varies, or only with another one, keeps some width.
+            covariance[i * dim + i] = covariance[i * dim + i] * (1.0 + 1e-6) + 1e-12;
+        }
+        // Fewer rows say too little of a covariance.
+        let enough = theta.len() >= 10 * dim;
+        let factor = Cholesky::new(&covariance, dim).filter(|_| enough);
+        let factor = factor.unwrap_or_else(|| Cholesky::identity(dim));
+        Ok(Self { mean, factor })
+    }
+}
+
+/// Median, and half the distance of the quantiles at 16 and 84 %; where that is 0, of `fallback`; else 1.
+fn robust_scaling(rows: Rows, fallback: Rows) -> Scaling {
+    let quantiles = |rows: Rows, i: usize| {
+        let mut column: Vec<f64> = rows.iter().map(|row| f64::from(row[i])).collect();
+        column.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| column[((column.len() - 1) as f64 * share).round() as usize];
+        (at(0.5), (at(0.8413) - at(0.1587)) / 2.0)
+    };
+    let mut scaling = Scaling::identity(rows.columns());
+    for i in 0..rows.columns() {
+        let ((median, spread), (_, other)) = (quantiles(rows, i), quantiles(fallback, i));
+        scaling.mean[i] = median;
+        let least = 1e-6 * median.abs();
+        scaling.scale[i] =
+            [spread, other].into_iter().find(|&s| s > least && s > 0.0).unwrap_or(1.0);
+    }
+    scaling
+}
+
+/// Mean and standard deviation; a number that does not vary keeps its unit.
+fn moment_scaling(rows: Rows) -> Scaling {
+    let (mut scaling, n) = (Scaling::identity(rows.columns()), rows.len() as f64);
+    for i in 0..rows.columns() {
+        let column = || rows.iter().map(|row| f64::from(row[i]));
+        let mean = column().sum::<f64>() / n;
+        let sd = (column().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+        scaling.mean[i] = mean;
+        scaling.scale[i] = if sd > 1e-6 * mean.abs() && sd > 0.0 { sd } else { 1.0 };
+    }
+    scaling
+}
+
+/// b asinh(v / b).
+fn bend(v: f64, bend: Option<f64>) -> f64 {
+    bend.map_or(v, |b| b * (v / b).asinh())
+}
+
+/// Its slope, 1 / √(1 + (v / b)²).
+fn bend_slope(v: f64, bend: Option<f64>) -> f64 {
+    bend.map_or(1.0, |b| 1.0 / (1.0 + (v / b).powi(2)).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::prior::Marginal;
+    use crate::rng::{Purpose, Streams};
+
+    fn prior() -> Prior {
+        Prior::new([
+            ("a", Marginal::Uniform { low: -2.0, high: 5.0 }),
+            ("b", Marginal::LogNormal { mean: 0.5, sd: 0.7 }),
+        ])
+        .unwrap()
+    }
+
+    fn coordinates(space: Space, bend: Option<f64>) -> Coordinates {
+        let (prior, streams) = (prior(), Streams::new(1).simulations(Purpose::Parameters, 0));
+        let theta = prior.sample_rows(500, &streams, 1);
+        // The newest round: a tenth as wide.
+        let newest: Vec<f32> =
+            theta.iter().enumerate().map(|(i, t)| t / 10.0 + (1 + i % 2) as f32).collect();
+        let rows = |data| Rows::new("theta", data, 2).unwrap();
+        let (theta_by, x) = (Scale::First, Scale::Newest);
+        let config = CoordinateConfig { space, theta: theta_by, x, bend, tolerance: 0.0 };
+        let (first, newest) = (rows(&theta), rows(&newest));
+        let rounds = Rounds { first: (first, first), newest, pool: (first, newest) };
+        Coordinates::of(&config, &prior, &rounds).unwrap()
+    }
+
+    /// θ → z → θ is the identity, and the Jacobian is that of finite differences, near the centre and far away.
+    #[test]
+    fn the_map_is_a_bijection_with_the_right_jacobian() {
+        let prior = prior();
+        for (space, bend) in
+            [(Space::Unbounded, Some(3.0)), (Space::Unbounded, None), (Space::Bounded, Some(2.0))]
+        {
+            let map = coordinates(space, bend);
+            for theta in [[1.1, 2.2], [-1.9, 0.01], [4.9, 40.0]] {
+                let (mut z, mut back) = ([0.0; 2], [0.0; 2]);
+                let log_jacobian = map.to_z(&prior, &theta, &mut z);
+                let log_jacobian_back = map.to_theta(&prior, &z, &mut back);
+                assert!((log_jacobian - log_jacobian_back).abs() < 1e-9);
+                assert!(theta.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-9 * a.abs()));
+                let h = 1e-5;
+                let slope = |i: usize| {
+                    let mut ends = [[0.0; 2]; 2];
+                    for (end, sign) in ends.iter_mut().zip([-1.0, 1.0]) {
+                        let mut z = z;
+                        z[i] += sign * h;
+                        map.to_theta(&prior, &z, end);
+                    }
+                    [0, 1].map(|k| (ends[1][k] - ends[0][k]) / (2.0 * h))
+                };
+                let (a, b) = (slope(0), slope(1));
+                let log_det = (a[0] * b[1] - a[1] * b[0]).abs().ln();
+                assert!((log_det - log_jacobian).abs() < 1e-6, "{log_det} {log_jacobian}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_newest_round_has_unit_scale_and_the_rest_stays_near() {
+        let map = coordinates(Space::Unbounded, Some(3.0));
+        let far: Vec<f32> = map.features([1e9, -1e9].into_iter()).collect();
+        assert!(far.iter().all(|v| v.abs() < 100.0), "{far:?}");
+        assert!(map.distance(&map) == 0.0);
+        assert!(map.distance(&coordinates(Space::Unbounded, None)) == 0.0);
+        assert!(map.distance(&Coordinates::plain(Space::Unbounded, 2, 2)) > 1.0);
+    }
+
+    /// By all rounds, every column has mean 0 and variance 1.
+    #[test]
+    fn all_rounds_have_unit_scale() {
+        let (prior, streams) = (prior(), Streams::new(2).simulations(Purpose::Parameters, 0));
+        let theta = prior.sample_rows(300, &streams, 1);
+        let rows = Rows::new("theta", &theta, 2).unwrap();
+        let config = CoordinateConfig {
+            space: Space::Bounded,
+            theta: Scale::Pool,
+            x: Scale::Pool,
+            bend: None,
+            tolerance: 0.0,
+        };
+        let first = Rows::new("theta", &theta[..20], 2).unwrap();
+        let rounds = Rounds { first: (first, first), newest: first, pool: (rows, rows) };
+        let map = Coordinates::of(&config, &prior, &rounds).unwrap();
+        let mut sums = [[0.0; 2]; 4];
+        for row in rows.iter() {
+            let mut z = [0.0; 2];
+            map.to_z(&prior, &[row[0].into(), row[1].into()], &mut z);
+            let x: Vec<f64> = map.features(row.iter().map(|&v| v.into())).map(f64::from).collect();
+            for i in 0..2 {
+                for (sum, v) in sums.iter_mut().zip([z[i], z[i] * z[i], x[i], x[i] * x[i]]) {
+                    sum[i] += v / 300.0;
+                }
+            }
+        }
+        let [z, z2, x, x2] = sums;
+        // A millionth is added to variances; features are f32.
+        assert!(z.iter().chain(&x).all(|mean| mean.abs() < 1e-5), "{sums:?}");
+        assert!(z2.iter().chain(&x2).all(|square| (square - 1.0).abs() < 1e-5), "{sums:?}");
+        let other = Rounds { pool: (first, first), ..rounds };
+        let other = Coordinates::of(&config, &prior, &other).unwrap();
+        assert_eq!(map.distance(&other), f64::INFINITY);
+    }
+
+    #[test]
+    fn numbers_beyond_any_range_stay_numbers() {
+        let (map, prior) = (coordinates(Space::Unbounded, Some(3.0)), prior());
+        let mut theta = [0.0; 2];
+        let log_jacobian = map.to_theta(&prior, &[1e30, -1e30], &mut theta);
+        assert!(!theta[0].is_nan() && !log_jacobian.is_nan());
+    }
+
+    /// Old features as functions of new ones: the same at the new centre, and to first order around it.
+    #[test]
+    fn features_are_told_by_newer_ones() {
+        for bend in [None, Some(3.0)] {
+            let old = coordinates(Space::Unbounded, bend);
+            let mut new = old.clone();
+            for (i, (mean, scale)) in [(2.0, 0.05), (-7.0, 0.3)].into_iter().enumerate() {
+                (new.x.mean[i], new.x.scale[i]) = (mean, scale);
+            }
+            let (offset, slope) = old.features_by(&new);
+            let h = 1e-3;
+            for i in 0..2 {
+                let at = |v: f64| {
+                    let x = (0..2)
+                        .map(|j| new.x.mean[j] + if i == j { v * new.x.scale[j] } else { 0.0 });
+                    f64::from(old.features(x).nth(i).unwrap())
+                };
+                assert!((at(0.0) - offset[i]).abs() < 1e-5 * (1.0 + offset[i].abs()));
+                // Features are f32 of size 100 at most: rounding of 1e-5 over 2h.
+                let found = (at(h) - at(-h)) / (2.0 * h);
+                assert!((found - slope[i]).abs() < 1e-2, "{found} {}", slope[i]);
+            }
+        }
+    }
+}

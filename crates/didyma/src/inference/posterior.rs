@@ -1,0 +1,438 @@
+//! The posterior that a run ends with: samples inside the prior's support, densities, files.
+
+use crate::density::coordinates::Coordinates;
+use crate::density::{Density, DensityConfig};
+use crate::error::{Error, FileProblem, Result};
+use crate::parallel;
+use crate::problem::prior::Prior;
+use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
+use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
+use crate::training::{Cpu, Device};
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+/// q(θ | x), and the observation at which it is the posterior.
+///
+/// q is exact at no observation and best at x_o, where all later rounds went.
+#[derive(Clone, Debug)]
+pub struct Posterior {
+    pub(crate) prior: Prior,
+    pub(crate) coordinates: Coordinates,
+    pub(crate) density: Density,
+    pub(crate) params: Vec<f32>,
+    pub(crate) observation: Vec<f64>,
+    /// Where it is computed, which is no part of the law.
+    pub(crate) device: Arc<dyn Device>,
+}
+
+/// All of a posterior but its parameters, as files hold it.
+#[derive(Serialize, Deserialize)]
+struct Described {
+    version: String,
+    prior: Prior,
+    coordinates: Coordinates,
+    #[serde(flatten)]
+    density: DensityConfig,
+    observation: Vec<f64>,
+    /// How it was made.
+    about: Value,
+}
+
+const KIND: &str = "posterior";
+const PARAMS: &str = "params";
+
+/// Draws of a posterior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    /// θ, row after row, each inside the prior's support.
+    pub theta: Vec<f32>,
+    /// Share of the draws that were kept: inside the support (all of them, in unbounded coordinates), or, of a truncated
+    /// prior's candidates, accepted.
+    pub acceptance: f64,
+}
+
+/// A point inside the prior's support, and the densities there.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    /// In the flow's coordinates.
+    pub z: Vec<f32>,
+    /// In the prior's, in single precision.
+    pub theta: Vec<f32>,
+    /// log q(θ | x_o), not normalised over the support.
+    pub log_q: f64,
+    /// log p(θ).
+    pub log_prior: f64,
+    /// log |dθ/dz|.
+    pub log_jacobian: f64,
+}
+
+/// Which random numbers samples are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleStreams {
+    /// The streams of the run.
+    pub streams: Streams,
+    /// What the samples are for.
+    pub purpose: Purpose,
+    /// The round.
+    pub round: u64,
+}
+
+impl SampleStreams {
+    /// Streams of a run for a purpose.
+    pub fn new(streams: Streams, purpose: Purpose, round: u32) -> Self {
+        Self { streams, purpose, round: round.into() }
+    }
+}
+
+/// Draws that come from one random stream.
+const BLOCK: usize = 512;
+/// Draws per sample after which sampling gives up: fewer than one in this many is inside the prior.
+const PATIENCE: usize = 200;
+/// Draws that are always tried.
+const LEAST_DRAWS: usize = 100_000;
+/// Draws from which the mass outside the prior is estimated.
+const MASS_DRAWS: usize = 10_000;
+
+impl Posterior {
+    /// The prior.
+    pub fn prior(&self) -> &Prior {
+        &self.prior
+    }
+
+    /// Whether it is the same law: of the same prior and observation, with the same parameters.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same = self.prior == other.prior && self.observation == other.observation;
+        same && self.params == other.params && self.coordinates == other.coordinates
+    }
+
+    /// The same law, computed there. One that was read is computed by the cores of this machine, that of a run where
+    /// the run was.
+    pub fn on(self, device: Arc<dyn Device>) -> Self {
+        Self { device, ..self }
+    }
+
+    /// Where it is computed.
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    /// Number of parameters.
+    pub fn dim(&self) -> usize {
+        self.prior.dim()
+    }
+
+    /// x_o.
+    pub fn observation(&self) -> &[f64] {
+        &self.observation
+    }
+
+    /// What q is made of.
+    pub fn model(&self) -> &Density {
+        &self.density
+    }
+
+    /// `count` draws of the posterior. The work is bounded: if nearly all of q lies outside the prior's support, it
+    /// is an error that tells the acceptance rate.
+    pub fn sample(&self, count: usize, streams: SampleStreams, threads: usize) -> Result<Samples> {
+        self.sample_at(&self.observation, count, streams, threads)
+    }
+
+    /// Draws of a law that is wider than the posterior, to propose parameters from: the base's standard deviation is
+    /// `width` instead of 1.
+    pub fn propose(
+        &self,
+        count: usize,
+        width: f64,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Samples> {
+        self.draw(&self.observation, count, width, streams, threads)
+    }
+
+    /// Draws of q at another observation.
+    pub fn sample_at(
+        &self,
+        x: &[f64],
+        count: usize,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Samples> {
+        self.draw(x, count, 1.0, streams, threads)
+    }
+
+    fn draw(
+        &self,
+        x: &[f64],
+        count: usize,
+        width: f64,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Samples> {
+        let features = self.features(x)?;
+        let most = count.saturating_mul(PATIENCE).max(LEAST_DRAWS);
+        let (mut theta, mut drawn, mut accepted) = (Vec::new(), 0, 0);
+        let dim = self.prior.dim();
+        while accepted < count {
+            // As many blocks as the rate so far suggests; which blocks are used does not depend on it.
+            let rate = if drawn == 0 { 1.0 } else { (accepted as f64 / drawn as f64).max(0.01) };
+            let blocks = (((count - accepted) as f64 / rate / BLOCK as f64).ceil() as usize).max(1);
+            let first = drawn / BLOCK;
+            let waves = parallel::map(blocks, threads, |i| {
+                self.block(&features, width, streams, (first + i) as u64)
+            });
+            for block in waves {
+                if accepted < count {
+                    let block = block?;
+                    drawn += BLOCK;
+                    accepted += block.len() / dim;
+                    theta.extend(block);
+                }
+            }
+            if drawn >= most && accepted < count {
+                return Err(Error::Leakage { drawn, accepted });
+            }
+        }
+        theta.truncate(count * dim);
+        let acceptance = if drawn == 0 { 1.0 } else { accepted as f64 / drawn as f64 };
+        Ok(Samples { theta, acceptance })
+    }
+
+    /// The points that draws of the base go to, without those outside the support.
+    pub(crate) fn drawn(&self, base: &[f32]) -> Result<Vec<Point>> {
+        let features = self.features(&self.observation)?;
+        let (z, log_q) = self.density.transport(&*self.device, &self.params, &features, base)?;
+        Ok(self.points(&z, log_q).into_iter().flatten().collect())
+    }
+
+    /// These points; none for those outside the support.
+    pub(crate) fn at(&self, z: &[f32]) -> Result<Vec<Option<Point>>> {
+        let features = self.features(&self.observation)?;
+        let (rows, x) =
+            (Rows::new("z", z, self.dim())?, Rows::new("x", &features, features.len())?);
+        Ok(self.points(z, self.density.log_density(&*self.device, &self.params, rows, x)?))
+    }
+
+    fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Option<Point>> {
+        let point = |(z, log_q): (&[f32], f64)| {
+            let (theta, log_jacobian) = self.theta_inside(z)?;
+            let exact: Vec<f64> = theta.iter().map(|&t| t.into()).collect();
+            let (log_prior, log_q) = (self.prior.log_density(&exact), log_q - log_jacobian);
+            Some(Point { z: z.to_vec(), theta, log_q, log_prior, log_jacobian })
+        };
+        z.chunks_exact(self.dim()).zip(log_q).map(point).collect()
+    }
+
+    /// θ of a z, rounded to single precision, and log |dθ/dz|; none if it is outside the support.
+    fn theta_inside(&self, z: &[f32]) -> Option<(Vec<f32>, f64)> {
+        let z: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
+        let mut theta = vec![0.0; z.len()];
+        let log_jacobian = self.coordinates.to_theta(&self.prior, &z, &mut theta);
+        if self.coordinates.is_unbounded() {
+            return Some((self.prior.rounded_inside(&theta).collect(), log_jacobian));
+        }
+        let rounded: Vec<f64> = theta.iter().map(|&t| f64::from(t as f32)).collect();
+        let inside = self.prior.contains(&rounded);
+        inside.then(|| (rounded.iter().map(|&t| t as f32).collect(), log_jacobian))
+    }
+
+    /// One block of draws, without those outside the support.
+    fn block(
+        &self,
+        features: &[f32],
+        width: f64,
+        from: SampleStreams,
+        index: u64,
+    ) -> Result<Vec<f32>> {
+        let mut rng = from.streams.stream(from.purpose, from.round, index);
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let base: Vec<f32> = (0..BLOCK * self.dim()).map(|_| (width * normal()) as f32).collect();
+        let z = self.density.sample(&*self.device, &self.params, features, &base)?;
+        let rows = z.chunks_exact(self.prior.dim()).filter_map(|z| self.theta_inside(z));
+        Ok(rows.flat_map(|(theta, _)| theta).collect())
+    }
+
+    /// log p(θ | x_o) of each row, normalised over the prior's support; −∞ outside of it.
+    pub fn log_density(&self, theta: Rows, threads: usize) -> Result<Vec<f64>> {
+        self.log_density_at(&self.observation, theta, threads)
+    }
+
+    /// log q(θ | x) of each row at another observation, normalised over the prior's support.
+    pub fn log_density_at(&self, x: &[f64], theta: Rows, threads: usize) -> Result<Vec<f64>> {
+        theta.expect_columns(self.prior.dim(), "parameters of the prior")?;
+        theta.expect_finite()?;
+        let features = self.features(x)?;
+        let log_mass = self.log_mass_inside(x, threads)?;
+        let blocks = parallel::map(theta.len().div_ceil(BLOCK), threads, |i| {
+            let rows = i * BLOCK..theta.len().min((i + 1) * BLOCK);
+            self.log_density_block(&features, rows.map(|row| theta.row(row)))
+        });
+        let mut all = Vec::with_capacity(theta.len());
+        for block in blocks {
+            all.extend(block?.into_iter().map(|l| l - log_mass));
+        }
+        Ok(all)
+    }
+
+    /// One block of densities: those inside the support go through the flow together.
+    fn log_density_block<'a>(
+        &self,
+        features: &[f32],
+        theta: impl Iterator<Item = &'a [f32]>,
+    ) -> Result<Vec<f64>> {
+        let dim = self.prior.dim();
+        let (mut densities, mut inside, mut all_z) = (Vec::new(), Vec::new(), Vec::new());
+        let mut z = vec![0.0; dim];
+        for (i, row) in theta.enumerate() {
+            densities.push(f64::NEG_INFINITY);
+            let row: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+            if self.prior.contains(&row) {
+                inside.push((i, self.coordinates.to_z(&self.prior, &row, &mut z)));
+                all_z.extend(z.iter().map(|&z| z as f32));
+            }
+        }
+        let (z, x) = (Rows::new("z", &all_z, dim)?, Rows::new("x", features, features.len())?);
+        let log_q = self.density.log_density(&*self.device, &self.params, z, x)?;
+        for (&(i, log_jacobian), log_q) in inside.iter().zip(log_q) {
+            densities[i] = log_q - log_jacobian;
+        }
+        Ok(densities)
+    }
+
+    /// Share of q(· | x_o) outside the prior's support: none in unbounded coordinates, else by a fixed number of draws.
+    pub fn mass_outside(&self, streams: SampleStreams, threads: usize) -> Result<f64> {
+        if self.coordinates.is_unbounded() {
+            return Ok(0.0);
+        }
+        let features = self.features(&self.observation)?;
+        let blocks = MASS_DRAWS.div_ceil(BLOCK);
+        let drawn = parallel::map(blocks, threads, |i| {
+            self.block(&features, 1.0, streams, i as u64).map(|rows| rows.len() / self.prior.dim())
+        });
+        let inside: usize = drawn.into_iter().sum::<Result<usize>>()?;
+        Ok(1.0 - inside as f64 / (blocks * BLOCK) as f64)
+    }
+
+    /// Logarithm of the mass of q inside the support: 0 in unbounded coordinates, else by counting draws.
+    fn log_mass_inside(&self, x: &[f64], threads: usize) -> Result<f64> {
+        if self.coordinates.is_unbounded() {
+            return Ok(0.0);
+        }
+        let streams = SampleStreams {
+            streams: Streams::new(0),
+            purpose: Purpose::Posterior,
+            round: u64::MAX,
+        };
+        Ok(self.sample_at(x, MASS_DRAWS, streams, threads)?.acceptance.ln())
+    }
+
+    /// Writes the posterior to one file, whole or not at all; `about` says how it was made.
+    pub fn save(&self, path: &Path, about: &Value) -> Result<()> {
+        self.file(about).save(path)
+    }
+
+    /// The bytes of such a file.
+    pub fn to_bytes(&self, about: &Value) -> Vec<u8> {
+        self.file(about).encode()
+    }
+
+    fn file(&self, about: &Value) -> TensorFile {
+        let described = Described {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            prior: self.prior.clone(),
+            coordinates: self.coordinates.clone(),
+            density: self.density.config(),
+            observation: self.observation.clone(),
+            about: about.clone(),
+        };
+        let json = serde_json::to_string(&described).expect("numbers and strings");
+        let tensors = vec![NamedTensor::flat(PARAMS, self.params.clone())];
+        TensorFile { kind: KIND, json, tensors }
+    }
+
+    /// Reads a posterior that [`Posterior::save`] wrote.
+    pub fn load(path: &Path) -> Result<Self> {
+        Self::load_if(path, |_| Ok(()))
+    }
+
+    /// Reads what [`Posterior::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, FileProblem> {
+        let file = TensorFile::decode(bytes, KIND, &[PARAMS])?;
+        Self::decode(file, |_| Ok(()))
+    }
+
+    /// Reads a posterior if what it says about how it was made is accepted.
+    pub(crate) fn load_if(path: &Path, accept: impl FnOnce(&Value) -> Decoded<()>) -> Result<Self> {
+        let file = TensorFile::load(path, KIND, &[PARAMS])?;
+        let posterior = Self::decode(file, accept);
+        posterior.map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
+    }
+
+    fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {
+        let found: Described = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
+        accept(&found.about)?;
+        let Described { prior, coordinates, density, observation, .. } = found;
+        let density = Density::new(density).map_err(|e| corrupted(&e))?;
+        let agree = density.dims() == (prior.dim(), observation.len())
+            && coordinates.fit(prior.dim(), observation.len());
+        if !agree {
+            return Err(corrupted(&"its parts have different dimensions"));
+        }
+        let params = file.tensors.into_iter().flat_map(|tensor| tensor.data).collect::<Vec<_>>();
+        density.check_params(&params).map_err(|e| corrupted(&e))?;
+        Ok(Self { prior, coordinates, density, params, observation, device: Arc::new(Cpu) })
+    }
+
+    /// What the flow reads of an observation.
+    fn features(&self, x: &[f64]) -> Result<Vec<f32>> {
+        let expected = self.coordinates.x_dim();
+        if x.len() != expected {
+            let (found, why) = (x.len(), "one for each summary of the simulator");
+            let (name, unit) = ("observation", "numbers");
+            return Err(Error::Shape { name, unit, found, expected, why });
+        }
+        if let Some(column) = x.iter().position(|v| !v.is_finite()) {
+            let value = x[column];
+            return Err(Error::NotFinite { name: "observation", row: 0, column, value });
+        }
+        Ok(self.coordinates.features(x.iter().copied()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::coordinates::Space;
+    use crate::density::flow::{FlowConfig, SplineFlow};
+    use crate::rng::Purpose;
+
+    /// Where the flow is the identity, proposals are normal with the width as their standard deviation.
+    #[test]
+    fn proposals_are_wider_by_the_factor_asked_for() {
+        let prior = Prior::uniform(["a", "b"], [0.0; 2], [1.0; 2]).unwrap();
+        // Splines that act nearly nowhere: the flow is the identity.
+        let config = FlowConfig { layers: 1, bound: 1e-3, ..FlowConfig::new(2, 1) };
+        let flow = SplineFlow::new(config).unwrap();
+        let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
+        let coordinates = Coordinates::plain(Space::Unbounded, 2, 1);
+        let (density, observation) = (Density::Flow(flow), vec![0.3]);
+        let device = Arc::new(Cpu);
+        let posterior = Posterior { prior, coordinates, density, params, observation, device };
+        let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
+        let variance = |width: f64| {
+            let theta = posterior.propose(4000, width, streams, 1).unwrap().theta;
+            let mut z = [0.0; 2];
+            let squares = theta.chunks_exact(2).map(|row| {
+                posterior.prior.unbounded(&[row[0].into(), row[1].into()], &mut z);
+                z.iter().map(|z| z * z).sum::<f64>()
+            });
+            squares.sum::<f64>() / 8000.0
+        };
+        // The standard error of a variance of n = 8000 draws is √(2/n) of it: 1.6 %, four of them.
+        assert!((variance(1.0) - 1.0).abs() < 0.064, "{}", variance(1.0));
+        assert!((variance(1.5) / 2.25 - 1.0).abs() < 0.064, "{}", variance(1.5));
+    }
+}

@@ -1,0 +1,349 @@
+//! Sequential inference: propose, simulate, train, round after round. The first file to read.
+//!
+//! Round 1 draws parameters from the prior and trains q(θ | x) by maximum likelihood. Later rounds draw them where
+//! simulations tell most about the posterior: from the part of the prior where q(· | x_o) of the round before is not
+//! negligible ([`crate::inference::truncation`]), which needs no correction; or from q(· | x_o) itself. All rounds' simulations are
+//! kept: in the latter case they are a sample of the mixture p̃ of all proposals, and the estimators of
+//! [`crate::training::estimator`] correct for p̃ not being the prior.
+
+use super::failures::Failing;
+use super::simulating::Simulating;
+use super::split::split;
+use super::state::{Inference, Model, Progress, RoundReport, Scores, Training};
+use crate::density::Dataset;
+use crate::density::Density;
+use crate::density::coordinates::{Coordinates, Rounds};
+use crate::error::{Error, Result};
+use crate::inference::config::{
+    Config, DensityKind, Proposal, Scoring, Start, Truncation, Validation,
+};
+use crate::inference::events::{Event, Observer};
+use crate::inference::posterior::{Posterior, SampleStreams};
+use crate::inference::simulations::Records;
+use crate::inference::truncation::TruncatedPrior;
+use crate::rng::{Purpose, Streams};
+use crate::training::{Cpu, Device, Machine};
+use crate::training::{Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
+use std::ops::{ControlFlow, Range};
+use std::time::Instant;
+
+/// Infers the posterior at the model's observation, from `progress` on. `observer` is told of everything in time to
+/// save it: a run that is given its progress back ends with the same bytes as one that was never interrupted.
+/// A number of threads is a machine, too: that many on the CPU.
+///
+/// ```
+/// use didyma::config::{Config, Profile};
+/// use didyma::estimator::Method;
+/// use didyma::SampleStreams;
+/// use didyma::rng::{Purpose, Streams};
+/// use didyma::{Progress, infer};
+/// use didyma::tasks::Task;
+/// # fn main() -> didyma::Result<()> {
+/// let task = Task::named("gaussian-linear").unwrap();
+/// let mut config = Config::new(Profile::Default, Method::Tgrr);
+/// (config.rounds, config.simulations, config.train.steps) = (2, 200, Some(20));
+/// let found = infer(&(&task).into(), &config, 2, Progress::default(), &mut ())?;
+/// let posterior = found.posterior.expect("two rounds are finished");
+/// let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
+/// assert_eq!(posterior.sample(100, streams, 1)?.theta.len(), 100 * task.prior.dim());
+/// # Ok(())
+/// # }
+/// ```
+pub fn infer(
+    model: &Model,
+    config: &Config,
+    machine: impl Into<Machine>,
+    progress: Progress,
+    observer: &mut dyn Observer,
+) -> Result<Inference> {
+    let mut run = Run::new(model, config, machine.into(), progress)?;
+    for round in run.reports.len() as u32 + 1..=config.rounds {
+        let go_on = run.round(round, observer)?;
+        if go_on.is_break() && round < config.rounds || run.reports.len() < round as usize {
+            break;
+        }
+    }
+    let finished = run.reports.len() == config.rounds as usize;
+    let posterior = run.posterior()?.or(run.latest);
+    Ok(Inference { posterior, reports: run.reports, finished })
+}
+
+/// The parameters that a run's next round is to simulate, and its number; none if all rounds are done.
+///
+/// [`infer`] simulates the same ones, so that they may as well be simulated elsewhere and handed in as progress.
+pub fn propose(
+    model: &Model,
+    config: &Config,
+    machine: impl Into<Machine>,
+    progress: Progress,
+) -> Result<Option<(u32, Vec<f32>)>> {
+    let run = Run::new(model, config, machine.into(), progress)?;
+    let round = run.reports.len() as u32 + 1;
+    match round <= config.rounds {
+        // Once training has begun, all are simulated: the posterior that they were proposed from may be gone.
+        true if run.training.as_ref().is_some_and(|training| training.round == round) => {
+            Ok(Some((round, run.records.theta(round))))
+        }
+        true => Ok(Some((round, run.propose(round)?))),
+        false => Ok(None),
+    }
+}
+
+/// A run under way.
+struct Run<'a> {
+    model: &'a Model<'a>,
+    config: &'a Config,
+    machine: Machine,
+    streams: Streams,
+    records: Records,
+    reports: Vec<RoundReport>,
+    training: Option<Training>,
+    /// The posterior of the last round that was finished here.
+    latest: Option<Posterior>,
+    /// What is known of failures up to this round, if there were any.
+    failing: (u32, Option<Failing>),
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        model: &'a Model<'a>,
+        config: &'a Config,
+        machine: Machine,
+        progress: Progress,
+    ) -> Result<Self> {
+        config.check()?;
+        model.check()?;
+        let Progress { rows, reports, training } = progress;
+        let dims = (model.prior.dim(), model.observation.len());
+        let records = Records::new(dims, config.simulations, rows);
+        records.check()?;
+        let streams = Streams::new(config.seed);
+        let (latest, failing) = (None, (0, None));
+        Ok(Self { model, config, machine, streams, records, reports, training, latest, failing })
+    }
+
+    /// One round of the algorithm.
+    fn round(&mut self, round: u32, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
+        let missing = self.records.missing(round);
+        let left = missing.iter().map(Range::len).sum();
+        let started = Event::RoundStarted { round, rounds: self.config.rounds, missing: left };
+        let mut go_on = observer.notice(&started)?;
+        let clock = Instant::now();
+        if go_on.is_continue() && left > 0 {
+            let theta = self.propose(round)?;
+            go_on = self.simulate(round, &theta, missing, observer)?;
+        }
+        let seconds_simulate = clock.elapsed().as_secs_f64();
+        if go_on.is_continue() {
+            go_on = self.train(round, observer)?;
+        }
+        match self.training.as_ref().filter(|t| t.round == round && t.fit.stop.is_some()) {
+            Some(_) => self.finish(round, seconds_simulate, observer),
+            None => Ok(go_on),
+        }
+    }
+
+    /// Parameters of the round: draws of the prior, then where the posterior so far says.
+    fn propose(&self, round: u32) -> Result<Vec<f32>> {
+        let Config { simulations, width, truncation, proposal, .. } = *self.config;
+        let streams = SampleStreams::new(self.streams, Purpose::Parameters, round);
+        match (proposal, self.posterior()?) {
+            (Proposal::Prior, _) | (_, None) => {
+                let streams = self.streams.simulations(Purpose::Parameters, round.into());
+                Ok(self.model.prior.sample_rows(simulations, &streams, self.machine.threads))
+            }
+            (Proposal::Posterior, Some(posterior)) => {
+                Ok(posterior.propose(simulations, width, streams, self.machine.threads)?.theta)
+            }
+            (Proposal::Truncated, Some(posterior)) => {
+                let Truncation { share, draws } = truncation;
+                let region =
+                    TruncatedPrior::new(&posterior, share, draws, streams, self.machine.threads)?;
+                Ok(region.sample(simulations, self.machine.threads)?.theta)
+            }
+        }
+    }
+
+    /// Simulates what is missing of the round.
+    fn simulate(
+        &mut self,
+        round: u32,
+        theta: &[f32],
+        missing: Vec<Range<usize>>,
+        observer: &mut dyn Observer,
+    ) -> Result<ControlFlow<()>> {
+        let dim = self.model.prior.dim();
+        let simulating = Simulating {
+            simulator: self.model.simulator,
+            seed: self.config.seed,
+            round,
+            theta: crate::Rows::new("theta", theta, dim)?,
+            missing,
+            done: self.records.counts(round),
+            in_a_row: self.config.failures.in_a_row,
+        };
+        simulating.run(self.machine.threads, &mut (&mut self.records, observer))
+    }
+
+    /// The same for the same rows, whenever it is asked: a resumed run learns it again.
+    fn learn_of_failures(&mut self, round: u32) -> Result<()> {
+        if self.failing.0 != round {
+            let (prior, records) = (self.model.prior, &self.records);
+            self.failing =
+                (round, Failing::new(prior, records, self.config, round, self.machine.threads)?);
+        }
+        Ok(())
+    }
+
+    /// Trains q on all rounds so far.
+    fn train(&mut self, round: u32, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
+        self.learn_of_failures(round)?;
+        let mut training = match self.training.take() {
+            Some(training) if training.round == round => training,
+            before => self.start_training(round, before)?,
+        };
+        let go_on = match training.fit.stop {
+            Some(_) => Ok(ControlFlow::Continue(())),
+            None => self.fit(&mut training, observer),
+        };
+        self.training = Some(training);
+        go_on
+    }
+
+    fn fit(&self, training: &mut Training, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
+        let Training { round, coordinates, recentred, fit: state } = training;
+        let data = self.records.dataset(self.model.prior, coordinates)?;
+        let train = &self.config.train;
+        let mut engine = self.engine(*round, state.engine.params.clone(), &data)?;
+        let rows = split(&self.records, self.config, *round)?;
+        let rows = self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows));
+        let mut fit = Fit::new(train, &self.config.estimator, self.streams, *round, rows)?;
+        let context = (&*coordinates, *recentred);
+        fit.run(&mut *engine, state, &mut |report, fit| {
+            let (coordinates, recentred) = context;
+            observer.notice(&Event::Epoch { report, fit, coordinates, recentred })
+        })
+    }
+
+    /// Coordinates and weights that a round starts from.
+    fn start_training(&self, round: u32, before: Option<Training>) -> Result<Training> {
+        let (prior, config) = (self.model.prior, &self.config.coordinates);
+        let (first, newest) = (self.records.of_round(1)?, self.records.of_round(round)?);
+        let pool = self.records.pool();
+        let rounds = Rounds { first: first.rows()?, newest: newest.rows()?.1, pool: pool.rows()? };
+        let found = Coordinates::of(config, prior, &rounds)?;
+        let kept = before.as_ref().map(|training| &training.coordinates);
+        let kept = kept.filter(|old| found.distance(old) <= config.tolerance);
+        let recentred = kept.is_none();
+        let coordinates = kept.cloned().unwrap_or(found);
+        let engine = match (self.config.train.start, before) {
+            (Start::Carried, Some(training)) => training.fit.engine,
+            (Start::Warm, Some(training)) => {
+                let mut params = training.fit.engine.params;
+                if recentred {
+                    let (offset, slope) = training.coordinates.features_by(&coordinates);
+                    self.density()?.fold_x(&mut params, &offset, &slope);
+                }
+                EngineState::fresh(params)
+            }
+            _ => {
+                let mut rng = self.streams.stream(Purpose::Weights, round.into(), 0);
+                EngineState::fresh(self.density()?.initial_params(&mut rng))
+            }
+        };
+        Ok(Training { round, coordinates, recentred, fit: FitState::new(engine) })
+    }
+
+    fn density(&self) -> Result<Density> {
+        Density::new(self.config.shape(self.model.prior.dim(), self.model.observation.len()))
+    }
+
+    /// Where the round is trained: a flow on the device, a score on the cores.
+    fn engine(&self, round: u32, params: Vec<f32>, data: &Dataset) -> Result<Box<dyn Engine>> {
+        let (adam, Machine { threads, device }) = (self.config.train.adam(), &self.machine);
+        match self.density()? {
+            Density::Flow(flow) => device.engine(flow, params, data, adam, *threads),
+            Density::Score(score) => {
+                let fixed = self.config.train.validation == Validation::Fixed;
+                let repeats = self.config.score.repeats;
+                let noise = Noise { streams: self.streams, round, repeats, fixed };
+                Ok(Box::new(ScoreEngine::new(score, params, data, adam, noise, *threads)?))
+            }
+        }
+    }
+
+    /// What a user calls the device of [`Self::engine`].
+    fn trained_on(&self) -> String {
+        match self.config.density {
+            DensityKind::Flow => self.machine.device.describe(),
+            DensityKind::Score => Cpu.describe(),
+        }
+    }
+
+    /// The posterior of the latest finished training.
+    fn posterior(&self) -> Result<Option<Posterior>> {
+        let Some(training) = self.training.as_ref().filter(|t| t.fit.stop.is_some()) else {
+            return Ok(None);
+        };
+        Ok(Some(Posterior {
+            prior: self.model.prior.clone(),
+            coordinates: training.coordinates.clone(),
+            density: self.density()?,
+            params: training.fit.engine.params.clone(),
+            observation: self.model.observation.to_vec(),
+            device: self.machine.device.clone(),
+        }))
+    }
+
+    fn finish(
+        &mut self,
+        round: u32,
+        seconds_simulate: f64,
+        observer: &mut dyn Observer,
+    ) -> Result<ControlFlow<()>> {
+        self.learn_of_failures(round)?;
+        let posterior = self.posterior()?.expect("training is done");
+        let Training { fit, recentred, .. } = self.training.as_ref().expect("training is done");
+        let streams = SampleStreams::new(self.streams, Purpose::Diagnostic, round);
+        let outside_prior = posterior.mass_outside(streams, self.machine.threads)?;
+        let clock = Instant::now();
+        let scored = match self.config.scores {
+            Scoring::Every => true,
+            Scoring::Last => round == self.config.rounds,
+            Scoring::None => false,
+        };
+        let scores = match self.model.judge.filter(|_| scored).map(|j| j.score(&posterior, round)) {
+            // A posterior that cannot be sampled has no scores; the round is saved all the same.
+            None | Some(Err(Error::Leakage { .. })) => Scores::default(),
+            Some(scores) => scores?,
+        };
+        let kept = fit.best.as_ref().filter(|_| self.config.train.restore_best);
+        let (simulations, failures) = self.records.counts(round);
+        let failing = self.failing.1.as_ref();
+        let validity = failing.map(|f| f.report(&posterior, self.streams, self.machine.threads));
+        let report = RoundReport {
+            round,
+            simulations,
+            failures,
+            epochs: fit.epoch,
+            steps: fit.steps,
+            stop_reason: fit.stop.expect("training is done"),
+            seconds_simulate,
+            seconds_train: fit.seconds,
+            seconds_score: clock.elapsed().as_secs_f64(),
+            train_loss: kept.map_or(fit.train_loss, |best| Some(best.train_loss)),
+            validation_loss: kept.map_or(fit.validation_loss, |best| Some(best.loss)),
+            scores,
+            outside_prior,
+            pairs: fit.pairs,
+            recentred: *recentred,
+            device: self.trained_on(),
+            validity: validity.transpose()?,
+        };
+        let go_on =
+            observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;
+        self.reports.push(report);
+        self.latest = Some(posterior);
+        Ok(go_on)
+    }
+}

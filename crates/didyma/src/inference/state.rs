@@ -1,0 +1,165 @@
+//! What a run is given, and what it gives.
+
+use crate::density::coordinates::Coordinates;
+use crate::error::{Error, Result};
+use crate::inference::failures::ValidityReport;
+use crate::inference::posterior::Posterior;
+use crate::problem::prior::Prior;
+use crate::problem::simulator::Simulator;
+use crate::problem::tasks::Task;
+use crate::training::{FitState, StopReason};
+use serde::{Deserialize, Serialize};
+
+/// What is asked: which θ may have led to this observation?
+#[derive(Clone, Copy)]
+pub struct Model<'a> {
+    /// What is known of θ beforehand.
+    pub prior: &'a Prior,
+    /// How x comes about.
+    pub simulator: &'a dyn Simulator,
+    /// x_o.
+    pub observation: &'a [f64],
+    /// Compares a round's posterior with what is known of the truth.
+    pub judge: Option<&'a dyn Judge>,
+}
+
+impl<'a> From<&'a Task> for Model<'a> {
+    fn from(task: &'a Task) -> Self {
+        let Task { prior, simulator, observation, .. } = task;
+        Self { prior, simulator: &**simulator, observation, judge: None }
+    }
+}
+
+/// Knows something of the truth.
+pub trait Judge {
+    /// How good the posterior of a round is.
+    fn score(&self, posterior: &Posterior, round: u32) -> Result<Scores>;
+}
+
+/// What was measured of a posterior, where it could be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// Accuracy of a classifier that tells the samples from the reference: ½ is best.
+    pub c2st: Option<f64>,
+    /// Squared maximum mean discrepancy from the reference.
+    pub mmd2: Option<f64>,
+    /// Logarithm of the median distance of simulations from the observation.
+    pub lmd: Option<f64>,
+    /// −log of the posterior's density at the true parameters.
+    pub nlog: Option<f64>,
+}
+
+/// One simulation of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimulatedRow {
+    /// The round, from 1.
+    pub round: u32,
+    /// Its number in the round.
+    pub index: u32,
+    /// θ.
+    pub theta: Vec<f32>,
+    /// x, or why there is none.
+    pub x: std::result::Result<Vec<f32>, String>,
+}
+
+/// What a round gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundReport {
+    /// The round, from 1.
+    pub round: u32,
+    /// Simulations made.
+    pub simulations: usize,
+    /// Those that failed.
+    pub failures: usize,
+    /// Epochs of training.
+    pub epochs: u32,
+    /// Steps of training.
+    pub steps: u64,
+    /// Why training stopped.
+    pub stop_reason: StopReason,
+    /// Wall-clock time of the simulations.
+    pub seconds_simulate: f64,
+    /// Wall-clock time of training.
+    pub seconds_train: f64,
+    /// Wall-clock time of comparing with the truth.
+    pub seconds_score: f64,
+    /// Training loss of the epoch whose weights were kept; none if training diverged at once.
+    pub train_loss: Option<f64>,
+    /// Its validation loss.
+    pub validation_loss: Option<f64>,
+    /// What is known of the posterior's quality.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// Share of q(· | x_o) outside the prior's support.
+    pub outside_prior: f64,
+    /// Pairs (θ, x) that went through training.
+    pub pairs: u64,
+    /// Whether the coordinates were renewed.
+    pub recentred: bool,
+    /// Where its training ended, as `CPU (avx512 kernels)`; empty if it was not noted.
+    #[serde(default)]
+    pub device: String,
+    /// What is known of failures; nothing if there were none in any round so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<ValidityReport>,
+}
+
+/// How far a run has come: nothing, or what an interrupted one left.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Simulations, in any order.
+    pub rows: Vec<SimulatedRow>,
+    /// Finished rounds, in order.
+    pub reports: Vec<RoundReport>,
+    /// The latest state of training.
+    pub training: Option<Training>,
+}
+
+/// Training of a round, and the coordinates it happens in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// The round.
+    pub round: u32,
+    /// The coordinates.
+    pub coordinates: Coordinates,
+    /// Whether they are new in this round.
+    pub recentred: bool,
+    /// The state of training.
+    pub fit: FitState,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Inference {
+    /// The posterior of the last finished round; none if that was finished before `progress` was saved, and the run
+    /// stopped while the next one was trained.
+    pub posterior: Option<Posterior>,
+    /// The finished rounds.
+    pub reports: Vec<RoundReport>,
+    /// Whether all rounds are finished, or an observer stopped the run.
+    pub finished: bool,
+}
+
+impl Model<'_> {
+    pub(crate) fn check(&self) -> Result<()> {
+        let shape = |name, found, expected, why| {
+            let unit = "numbers";
+            Err(Error::Shape { name, unit, found, expected, why })
+        };
+        let (dim, expected) = (self.prior.dim(), self.simulator.theta_dim());
+        if dim != expected {
+            return shape("prior", dim, expected, "parameters of the simulator");
+        }
+        let (found, expected) = (self.observation.len(), self.simulator.x_dim());
+        if found != expected {
+            return shape("observation", found, expected, "summaries of the simulator");
+        }
+        match self.observation.iter().position(|v| !v.is_finite()) {
+            Some(column) => {
+                let (name, value) = ("observation", self.observation[column]);
+                Err(Error::NotFinite { name, row: 0, column, value })
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Where parameters that were handed in come from.
+
+use super::draws::{COMPARED, unlike, unlike_prior};
+use super::{Drawn, Steps};
+use crate::error::{Error, Result};
+use crate::inference::config::Proposal;
+use crate::inference::posterior::{Posterior, SampleStreams};
+use crate::problem::prior::Prior;
+use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
+use std::collections::HashSet;
+
+impl Steps {
+    /// Refuses parameters that were not drawn where the round needs them. Those of one round are looked at together: a few at
+    /// a time could be drawn from anything.
+    pub(super) fn check_drawn(&mut self, theta: Rows, drawn: Drawn) -> Result<()> {
+        let from = self.appended() * self.prior.dim();
+        if self.proposed.get(from..from + theta.data().len()) == Some(theta.data()) {
+            return Ok(());
+        }
+        self.check_new(theta)?;
+        let place = usize::from(matches!(drawn, Drawn::Posterior(_)));
+        let all = [self.claimed[place].as_slice(), theta.data()].concat();
+        let rows = Rows::new("theta", &all, self.prior.dim())?;
+        match drawn {
+            Drawn::Unsaid if !self.proposed.is_empty() => self.refused(
+                "takes the parameters that were proposed for it, and these are others: append those, or say their proposal",
+            ),
+            Drawn::Unsaid if self.round() > 1 => self.refused(
+                "was given parameters that nobody proposed, and its loss needs to know where they were drawn: draw them with \
+                 propose, or say their proposal",
+            ),
+            Drawn::Unsaid => self.check_prior(rows, &self.prior),
+            Drawn::Prior(prior) => self.check_prior(rows, prior),
+            Drawn::Posterior(posterior) => self.check_posterior(rows, posterior),
+        }?;
+        self.claimed[place] = all;
+        Ok(())
+    }
+
+    /// Refuses what was appended before, and some of what was proposed: a choice among draws is no draw.
+    fn check_new(&self, theta: Rows) -> Result<()> {
+        let Some(first) = theta.iter().next() else { return Ok(()) };
+        if let Some(row) = self.rows.iter().find(|row| row.theta == first) {
+            return self.refused(format!(
+                "was given parameters that round {} has already: each is appended once",
+                row.round
+            ));
+        }
+        let bits = |row: &[f32]| row.iter().map(|t| t.to_bits()).collect::<Vec<u32>>();
+        let proposed: HashSet<_> = self.proposed.chunks_exact(self.prior.dim()).map(bits).collect();
+        match !proposed.is_empty() && theta.iter().all(|row| proposed.contains(&bits(row))) {
+            true => self.refused(
+                "takes all parameters that were proposed, in their order, and some are missing or out of it here: leave failed \
+                 ones in, with NaN in x",
+            ),
+            false => Ok(()),
+        }
+    }
+
+    fn refused(&self, problem: impl Into<String>) -> Result<()> {
+        Err(Error::Proposal { round: self.round(), problem: problem.into() })
+    }
+
+    fn check_prior(&self, theta: Rows, prior: &Prior) -> Result<()> {
+        if *prior != self.prior {
+            return self.refused("needs draws of its own prior, and this is another one");
+        }
+        match unlike_prior(prior, theta) {
+            None => Ok(()),
+            Some(unlike) => self.refused(format!(
+                "needs draws of the prior, and {unlike}: draw parameters with propose, or from the prior itself"
+            )),
+        }
+    }
+
+    fn check_posterior(&self, theta: Rows, posterior: &Posterior) -> Result<()> {
+        if self.config.proposal != Proposal::Posterior {
+            let method = self.config.method_name();
+            return self.refused(format!(
+                "by {method} cannot be proposed from the posterior, which its loss does not correct for: draw parameters with \
+                 propose"
+            ));
+        }
+        if !self.posterior().is_some_and(|own| own.is_same(posterior)) {
+            return self.refused(
+                "can be proposed from the posterior of the round before, and this is another one: draw parameters with propose",
+            );
+        }
+        let streams = Streams::new(self.config.seed);
+        let from = SampleStreams::new(streams, Purpose::Diagnostic, u32::MAX);
+        let known = posterior.sample(COMPARED, from, 1)?.theta;
+        match unlike(&self.prior, Rows::new("samples", &known, self.prior.dim())?, theta) {
+            None => Ok(()),
+            Some(unlike) => self.refused(format!(
+                "was said to be drawn from the posterior, but {unlike}: draw parameters with propose"
+            )),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Mean, variance and kurtosis of a stream of numbers.
+
+use serde::Serialize;
+
+/// A mean and its standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+/// Sums of powers of deviations from the mean, updated one number at a time without cancellation (Pébay, 2008).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    count: f64,
+    mean: f64,
+    /// Σ (x − mean)^k for k = 2, 3, 4.
+    sums: [f64; 3],
+}
+
+impl Moments {
+    pub fn add(&mut self, value: f64) {
+        let before = self.count;
+        self.count += 1.0;
+        let n = self.count;
+        let step = (value - self.mean) / n;
+        let square = (value - self.mean) * step * before;
+        let [second, third, _] = self.sums;
+        self.mean += step;
+        self.sums[2] += square * step * step * (n * n - 3.0 * n + 3.0) + 6.0 * step * step * second
+            - 4.0 * step * third;
+        self.sums[1] += square * step * (n - 2.0) - 3.0 * step * second;
+        self.sums[0] += square;
+    }
+
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The unbiased estimate.
+    pub fn variance(&self) -> f64 {
+        self.sums[0] / (self.count - 1.0)
+    }
+
+    /// E (X − mean)⁴ / Var²: 3 for a normal variable.
+    pub fn kurtosis(&self) -> f64 {
+        self.count * self.sums[2] / (self.sums[0] * self.sums[0])
+    }
+
+    pub fn estimate(&self) -> Estimate {
+        Estimate { mean: self.mean, error: (self.variance() / self.count).sqrt() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_those_of_their_definitions() {
+        let values = [3.0, -1.5, 0.25, 8.0, 2.0, 2.0, -4.75];
+        let mut moments = Moments::default();
+        values.iter().for_each(|&v| moments.add(1e3 + v));
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let central = |k: i32| values.iter().map(|v| (v - mean).powi(k)).sum::<f64>() / n;
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9 * b.abs(), "{a} {b}");
+        close(moments.mean(), 1e3 + mean);
+        close(moments.variance(), central(2) * n / (n - 1.0));
+        close(moments.kurtosis(), central(4) / central(2).powi(2));
+        close(moments.estimate().error, (central(2) / (n - 1.0)).sqrt());
+    }
+}

@@ -1,0 +1,99 @@
+//! A problem without anything that runs: what is stored of it.
+
+use crate::error::{Error, Result};
+use crate::problem::prior::Prior;
+use crate::problem::simulator::Elsewhere;
+use crate::problem::simulator::program::Program;
+use crate::problem::tasks::{Density, Reference, Task};
+use serde::{Deserialize, Serialize};
+
+/// A problem without anything that runs: what a run is of, as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Problem {
+    /// What it is called.
+    pub name: String,
+    /// In one line.
+    pub about: String,
+    /// The prior.
+    pub prior: Prior,
+    /// What the parameters are called in figures.
+    pub labels: Vec<String>,
+    /// Names of the summaries.
+    pub summaries: Vec<String>,
+    /// x_o.
+    pub observation: Vec<f64>,
+    /// The true parameters, if they are known.
+    pub truth: Option<Vec<f64>>,
+    /// Where simulations come from.
+    pub source: Source,
+}
+
+/// Where simulations come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A built-in task.
+    Task(String),
+    /// A program of the user's.
+    Program(Program),
+    /// A function of the Python program that began the run.
+    Function {
+        /// Rows of a call; 0 for a function of single rows.
+        batch: usize,
+    },
+}
+
+impl Problem {
+    /// The problem with its simulator; no process is started before the first simulation.
+    pub fn task(&self) -> Result<Task> {
+        let Self { name, about, prior, labels, summaries, observation, truth, source } =
+            self.clone();
+        let simulator = match source {
+            Source::Function { .. } => {
+                Box::new(Elsewhere { theta_dim: prior.dim(), x_dim: observation.len() })
+            }
+            Source::Program(program) => {
+                let parameters = prior.names().map(str::to_owned).collect();
+                program.simulator(parameters, summaries.clone())?
+            }
+            Source::Task(of) => {
+                let task = built_in(&of)?;
+                if task.prior == prior && task.observation == observation {
+                    // All that is known of the task is true of the problem.
+                    return Ok(Task { name, about, labels, summaries, truth, ..task });
+                }
+                task.simulator
+            }
+        };
+        let (scale, support) = (None, None);
+        let (reference, density) = (Reference::None, Density::Unknown);
+        Ok(Task {
+            name,
+            about,
+            prior,
+            simulator,
+            observation,
+            truth,
+            scale,
+            labels,
+            summaries,
+            support,
+            reference,
+            density,
+        })
+    }
+
+    /// Whether simulations cost next to nothing, as those of built-in tasks do, so that figures may make some.
+    pub fn is_cheap(&self) -> bool {
+        matches!(self.source, Source::Task(_))
+    }
+}
+
+/// The built-in task of a name.
+pub(crate) fn built_in(name: &str) -> Result<Task> {
+    Task::named(name).ok_or_else(|| {
+        let known = Task::NAMES.join(", ");
+        Error::setting("task", name, format!("one that this version has: {known}"))
+    })
+}

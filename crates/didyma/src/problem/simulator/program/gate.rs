@@ -1,0 +1,77 @@
+//! No more simulations under way than there may be, whoever asks for them.
+
+use super::parse::Answer;
+use crate::problem::simulator::SimulationFailed;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often waiting threads look up.
+pub(super) const TICK: Duration = Duration::from_millis(20);
+
+/// What is said of a simulation that was not allowed to end, to nobody.
+pub(super) const INTERRUPTED: &str = "it was interrupted";
+
+/// Lets in so many at a time, and nobody while interrupted.
+#[derive(Debug)]
+pub(super) struct Gate {
+    free: Mutex<usize>,
+    bell: Condvar,
+    interrupted: AtomicBool,
+}
+
+impl Gate {
+    /// Any number of them, if none is given.
+    pub fn new(places: Option<usize>) -> Self {
+        let free = Mutex::new(places.unwrap_or(usize::MAX));
+        Self { free, bell: Condvar::new(), interrupted: AtomicBool::new(false) }
+    }
+
+    pub fn interrupt(&self, now: bool) {
+        self.interrupted.store(now, Ordering::SeqCst);
+    }
+
+    pub fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Asks for an answer once there is a place for it, and puts it into x.
+    pub fn answer(
+        &self,
+        ask: impl FnOnce() -> Answer,
+        x: &mut [f64],
+    ) -> Result<(), SimulationFailed> {
+        let place = self.enter();
+        let answer = match place {
+            Some(_) => ask(),
+            None => Err(INTERRUPTED.to_owned()),
+        };
+        x.copy_from_slice(&answer.map_err(SimulationFailed)?);
+        Ok(())
+    }
+
+    /// A place, once there is one; none when interrupted.
+    pub fn enter(&self) -> Option<Place<'_>> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.interrupted() {
+            if *free > 0 {
+                *free -= 1;
+                return Some(Place(self));
+            }
+            let woken = self.bell.wait_timeout(free, TICK);
+            free = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        None
+    }
+}
+
+/// Given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Place<'a>(&'a Gate);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.bell.notify_one();
+    }
+}

@@ -1,0 +1,221 @@
+//! A worker's process: requests in, answers out, line by line.
+
+use super::gate::{Gate, TICK};
+use super::launch::{FAREWELL, GRACE, Launch, NUMBER, SHORT_GRACE, Started, until_closed};
+use super::parse::{self, Answer};
+use super::pipes::{self, Said};
+use crate::problem::simulator::Job;
+use serde::Serialize;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// Bytes of a line, beside those of its numbers.
+const LINE: usize = 1 << 16;
+/// Bytes of a bad line among the last words.
+const SHOWN: usize = 200;
+
+/// How a worker is asked, and for how long it is waited for.
+#[derive(Clone, Debug)]
+pub(super) struct Manner {
+    /// Requests in a line, at most.
+    pub batch: usize,
+    /// Whether a request has the state of its random stream.
+    pub stream: bool,
+    pub summaries: usize,
+    pub time_limit: Duration,
+    pub start_limit: Duration,
+}
+
+/// A request as it is written.
+#[derive(Serialize)]
+struct Request<'a> {
+    id: u64,
+    seed: u64,
+    theta: &'a [f64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<[String; 4]>,
+}
+
+/// Why some requests have no answer.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Nobody waits for them any more.
+    Interrupted,
+    /// The process is dead, with its last words.
+    Ended(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Process {
+    started: Started,
+    stdin: Option<Sender<Vec<u8>>>,
+    lines: Receiver<Said>,
+    /// The number of the next request; all before it are answered.
+    next: u64,
+}
+
+impl Process {
+    pub fn start(launch: &Launch, command: &[String], manner: &Manner) -> Result<Self, String> {
+        let mut started = launch.start(command, Stdio::piped(), None)?;
+        let child = &mut started.group.child;
+        let stdin = pipes::writer(child.stdin.take().expect("it is piped"));
+        let limit = LINE + NUMBER * manner.summaries * manner.batch;
+        let stdout = child.stdout.take().expect("it is piped");
+        let lines = pipes::lines(stdout, limit, started.words.clone());
+        Ok(Self { started, stdin: Some(stdin), lines, next: 1 })
+    }
+
+    /// Whether it has not answered anything yet.
+    pub fn is_fresh(&self) -> bool {
+        self.next == 1
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        self.started.group.poll().is_none()
+    }
+
+    /// Asks for all of these together; fills in the answers as they come. With trouble, the process is dead.
+    pub fn ask(
+        &mut self,
+        jobs: &[&mut Job],
+        answers: &mut [Option<Answer>],
+        manner: &Manner,
+        gate: &Gate,
+    ) -> Result<(), Trouble> {
+        let extra = if self.is_fresh() { manner.start_limit } else { Duration::ZERO };
+        let time = manner.time_limit.saturating_mul(jobs.len() as u32);
+        let deadline = Instant::now().checked_add(time.saturating_add(extra));
+        let asked = self.exchange(jobs, answers, manner, (deadline, gate));
+        self.next += jobs.len() as u64;
+        asked.map_err(|stop| {
+            let grace = if matches!(stop, Stop::Interrupted) { SHORT_GRACE } else { GRACE };
+            self.started.group.end(grace);
+            until_closed(&self.lines, SHORT_GRACE);
+            match stop {
+                Stop::Interrupted => Trouble::Interrupted,
+                Stop::Late => Trouble::Ended(self.started.reason(&late(time, extra))),
+                Stop::Because(reason) => Trouble::Ended(self.started.reason(&reason)),
+            }
+        })
+    }
+
+    fn exchange(
+        &mut self,
+        jobs: &[&mut Job],
+        answers: &mut [Option<Answer>],
+        manner: &Manner,
+        until: (Option<Instant>, &Gate),
+    ) -> Result<(), Stop> {
+        if let Some(stdin) = &self.stdin {
+            // An error would mean that the process has ended, which is noticed below.
+            let _ = stdin.send(self.requests(jobs, manner));
+        }
+        let mut open = answers.len();
+        while open > 0 {
+            let line = self.hear(until)?;
+            let replies = parse::worker_line(&line, manner.summaries).map_err(|reason| {
+                self.started.words.push(&line[..line.len().min(SHOWN)]);
+                Stop::Because(reason)
+            })?;
+            for (id, answer) in replies {
+                // What was answered already is of no interest; what was never asked is a sign of confusion.
+                if (1..self.next).contains(&id) {
+                    continue;
+                }
+                let place = id.checked_sub(self.next).and_then(|place| usize::try_from(place).ok());
+                let Some(slot) = place.and_then(|place| answers.get_mut(place)) else {
+                    return Err(Stop::Because(format!(
+                        "the worker answered {id}, which was not asked"
+                    )));
+                };
+                open -= usize::from(slot.is_none());
+                slot.get_or_insert(answer);
+            }
+        }
+        Ok(())
+    }
+
+    fn requests(&self, jobs: &[&mut Job], manner: &Manner) -> Vec<u8> {
+        let requests: Vec<Request> = (self.next..)
+            .zip(jobs)
+            .map(|(id, job)| Request {
+                id,
+                seed: job.rng.seed(),
+                theta: &job.theta,
+                stream: manner.stream.then(|| job.rng.words().map(|word| format!("{word:016x}"))),
+            })
+            .collect();
+        let line = match (&requests[..], manner.batch) {
+            ([request], 1) => serde_json::to_vec(request),
+            (requests, _) => serde_json::to_vec(requests),
+        };
+        let mut line = line.expect("numbers and strings");
+        line.push(b'\n');
+        line
+    }
+
+    /// The next line that may be an answer.
+    fn hear(&mut self, (deadline, gate): (Option<Instant>, &Gate)) -> Result<Vec<u8>, Stop> {
+        let mut gone: Option<Instant> = None;
+        loop {
+            let left = deadline.map_or(TICK, |at| at.saturating_duration_since(Instant::now()));
+            if gate.interrupted() {
+                return Err(Stop::Interrupted);
+            }
+            if left.is_zero() {
+                return Err(Stop::Late);
+            }
+            match self.lines.recv_timeout(left.min(TICK)) {
+                Ok(Said::Line(line)) => return Ok(line),
+                Ok(Said::TooLong) => {
+                    return Err(Stop::Because("the worker's answer is too long a line".to_owned()));
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.farewell()),
+                Err(RecvTimeoutError::Timeout) => match gone {
+                    // Its output was kept open by others; they are dead now, and it should close.
+                    None if !self.is_alive() => gone = Some(Instant::now()),
+                    Some(gone) if gone.elapsed() > FAREWELL => return Err(self.farewell()),
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    /// How it ended, when its output has.
+    fn farewell(&mut self) -> Stop {
+        Stop::Because(match self.started.group.wait(FAREWELL) {
+            Some(end) => format!("the worker {}", end.how),
+            None => "the worker closed its output".to_owned(),
+        })
+    }
+
+    /// Tells it that nothing more will come.
+    pub fn close(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Gives it some time to end by itself, after [`Self::close`].
+    pub fn wait(&mut self, at_most: Duration) {
+        self.started.group.wait(at_most);
+    }
+}
+
+/// Why nothing more is heard.
+enum Stop {
+    Interrupted,
+    Late,
+    Because(String),
+}
+
+/// The sentence for a process that took too long.
+pub(super) fn late(time: Duration, start: Duration) -> String {
+    match start.is_zero() {
+        true => format!("no answer within {} s", time.as_secs_f64()),
+        false => format!(
+            "no answer within {} s, and {} s for the start",
+            time.as_secs_f64(),
+            start.as_secs_f64()
+        ),
+    }
+}

@@ -1,0 +1,57 @@
+//! Faults of SQLite and of the system as faults of a run.
+
+use crate::error::RunProblem;
+use rusqlite::ErrorCode;
+use std::io::ErrorKind;
+
+const MAKE_ROOM: &str = "make room on the disk";
+const REPAIR: &str = "make room on the disk or repair it";
+const PERMIT: &str = "permit writing there, or copy the directory to where it is permitted";
+
+/// The outcome of an operation on the database.
+pub(super) type Stored<T> = Result<T, RunProblem>;
+
+impl From<rusqlite::Error> for RunProblem {
+    fn from(error: rusqlite::Error) -> Self {
+        let remedy = match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => MAKE_ROOM,
+            Some(ErrorCode::SystemIoFailure) => REPAIR,
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                PERMIT
+            }
+            Some(ErrorCode::OutOfMemory) => "give the program more memory",
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => return Self::Busy,
+            Some(ErrorCode::NotADatabase) => return Self::foreign("it is no SQLite database"),
+            // The statements are fixed and tested: when one fails otherwise, the file is not what was written.
+            _ => return Self::corrupted(error),
+        };
+        Self::Refused { reason: error.to_string(), remedy, begun: true }
+    }
+}
+
+impl From<std::io::Error> for RunProblem {
+    fn from(error: std::io::Error) -> Self {
+        let remedy = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => MAKE_ROOM,
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => PERMIT,
+            _ => REPAIR,
+        };
+        Self::Refused { reason: error.to_string(), remedy, begun: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_run_that_has_not_begun_is_not_to_be_resumed() {
+        let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let full = RunProblem::from(rusqlite::Error::SqliteFailure(full, None));
+        let told = full.sentence(Path::new("out"));
+        assert!(told.ends_with("make room on the disk, then run `didyma resume out`"), "{told}");
+        let told = full.at_the_beginning().sentence(Path::new("out"));
+        assert!(told.ends_with("make room on the disk, then start it again"), "{told}");
+    }
+}

@@ -1,0 +1,37 @@
+//! An inference made step by step, saved as a finished run.
+
+use super::{Manifest, Recorder, RunDir};
+use crate::error::{Error, Result};
+use crate::inference::config::Config;
+use crate::inference::events::{Event, Observer};
+use crate::inference::steps::Steps;
+use crate::problem::record::Problem;
+use serde_json::Value;
+use std::path::Path;
+
+impl Steps {
+    /// Writes all of it as a finished run, in a new directory.
+    pub fn save(&self, path: &Path, problem: Problem, threads: usize) -> Result<()> {
+        let rounds = self.finished.len() as u32;
+        if rounds == 0 {
+            let problem = "is not trained yet: train first".to_owned();
+            return Err(Error::Proposal { round: 1, problem });
+        }
+        let simulations = self.rows.iter().filter(|row| row.round == 1).count();
+        let config = Config { rounds, simulations, ..self.config().clone() };
+        let manifest = Manifest::of_problem(problem, config);
+        let mut run = RunDir::create(path, &manifest.to_json().to_string())?;
+        run.log("epochs", &Value::from(self.epochs.clone()).to_string())?;
+        let mut recorder = Recorder::new(run, Vec::new())?;
+        for (report, posterior) in &self.finished {
+            let round = report.round;
+            let rows: Vec<_> = self.rows.iter().filter(|r| r.round == round).cloned().collect();
+            let (done, total, failed, rate) = (rows.len(), rows.len(), report.failures, 0.0);
+            let rows = &rows;
+            _ = recorder.notice(&Event::Simulated { round, rows, done, total, failed, rate })?;
+            _ = recorder.notice(&Event::RoundFinished { report, posterior })?;
+        }
+        recorder.export(self.posterior(), threads)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! Tables of numbers in CSV files: comments, a header with the names of the columns, then a row on each line.
+
+use crate::error::{Error, Result};
+use crate::storage::files::write_whole;
+use std::path::Path;
+
+/// Named columns of numbers, row after row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Names of the columns; empty if the file had no header.
+    pub names: Vec<String>,
+    /// Numbers in a row.
+    pub columns: usize,
+    /// The numbers.
+    pub data: Vec<f32>,
+}
+
+impl Table {
+    /// Reads a CSV file. Lines at its beginning that start with `#` are comments and left out; a first
+    /// line without numbers is the header; with `index`, the first
+    /// column only numbers the rows and is left out. Every row must have as many finite numbers.
+    pub fn read(path: &Path, index: bool) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        parse(&text, index).map_err(|(line, problem)| Error::Table {
+            path: path.to_owned(),
+            line,
+            problem,
+        })
+    }
+
+    /// Writes a CSV file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        write_whole(path, self.text().as_bytes())
+    }
+
+    /// The content of a CSV file; numbers have the digits that tell them apart, and no more.
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(self.data.len() * 12);
+        if !self.names.is_empty() {
+            text.push_str(&self.names.join(","));
+            text.push('\n');
+        }
+        for row in self.data.chunks_exact(self.columns) {
+            for (i, number) in row.iter().enumerate() {
+                if i > 0 {
+                    text.push(',');
+                }
+                text.push_str(&number.to_string());
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The content of a CSV file that begins with these lines as comments.
+    pub fn text_after(&self, comments: &str) -> String {
+        let comments = comments.lines().map(|line| format!("# {line}\n"));
+        comments.chain([self.text()]).collect()
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.data.len() / self.columns
+    }
+
+    /// The columns of these names, or the first ones if the table has no names; `None` if one is missing.
+    pub fn select(&self, names: &[&str]) -> Option<Vec<f32>> {
+        let places: Option<Vec<usize>> = match self.names.is_empty() {
+            true => (names.len() <= self.columns).then(|| (0..names.len()).collect()),
+            false => names.iter().map(|name| self.names.iter().position(|n| n == name)).collect(),
+        };
+        let places = places?;
+        let rows = self.data.chunks_exact(self.columns);
+        Some(rows.flat_map(|row| places.iter().map(|&place| row[place])).collect())
+    }
+}
+
+/// Line, from 1, and what is wrong there.
+type Problem = (u64, String);
+
+fn parse(text: &str, index: bool) -> std::result::Result<Table, Problem> {
+    let comments: Vec<&str> =
+        text.split_inclusive('\n').take_while(|l| l.starts_with('#')).collect();
+    let rest = &text[comments.iter().map(|line| line.len()).sum()..];
+    parse_rows(rest, index).map_err(|(line, problem)| (line + comments.len() as u64, problem))
+}
+
+fn parse_rows(text: &str, index: bool) -> std::result::Result<Table, Problem> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let mut table = Table { names: Vec::new(), columns: 0, data: Vec::new() };
+    for record in reader.records() {
+        let record = record.map_err(|error| {
+            let line = error.position().map_or(0, csv::Position::line);
+            (line, format!("it is no CSV ({error})"))
+        })?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let fields: Vec<&str> = record.iter().skip(usize::from(index)).collect();
+        if table.columns == 0 {
+            table.columns = fields.len();
+            let names = fields.iter().filter(|field| field.parse::<f32>().is_err()).count();
+            if names == fields.len() {
+                table.names = fields.iter().map(|&field| field.to_owned()).collect();
+                continue;
+            }
+            if names > 0 {
+                let why = "names and numbers: give a header of names, or a row of numbers";
+                return Err((line, why.to_owned()));
+            }
+        }
+        if fields.len() != table.columns {
+            let (found, expected) = (fields.len(), table.columns);
+            let why =
+                format!("{found} columns where the first line has {expected}: repair or remove it");
+            return Err((line, why));
+        }
+        for (i, field) in fields.iter().enumerate() {
+            table
+                .data
+                .push(number(field).map_err(|why| (line, format!("column {}: {why}", i + 1)))?);
+        }
+    }
+    match table.data.is_empty() {
+        true => Err((1, "the file has no rows of numbers: give one that has".to_owned())),
+        false => Ok(table),
+    }
+}
+
+fn number(field: &str) -> std::result::Result<f32, String> {
+    match field.parse::<f32>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        Ok(number) => Err(format!("{number} is not finite: remove that row")),
+        Err(_) => Err(format!("\"{field}\" is no number: repair or remove that row")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_and_indices_are_told_from_numbers() {
+        let table = parse("a,b\n1,2.5\n-3e1,4\n", false).unwrap();
+        assert_eq!(
+            (table.names.len(), table.rows(), &table.data[..]),
+            (2, 2, &[1.0, 2.5, -30.0, 4.0][..])
+        );
+        assert_eq!(table.select(&["b"]), Some(vec![2.5, 4.0]));
+        assert_eq!(table.select(&["c"]), None);
+        let table = parse("0, 1, 2\n1, 3, 4\n", true).unwrap();
+        assert_eq!(
+            (table.names.len(), table.columns, &table.data[..]),
+            (0, 2, &[1.0, 2.0, 3.0, 4.0][..])
+        );
+        assert_eq!(table.select(&["any"]), Some(vec![1.0, 3.0]));
+        assert_eq!(parse(&table.text(), false).unwrap(), table);
+    }
+
+    #[test]
+    fn comments_lead_the_file_and_are_left_out_again() {
+        let table = Table { names: vec!["a".into(), "b".into()], columns: 2, data: vec![1.0, 2.5] };
+        let text = table.text_after("first, 1\nsecond");
+        assert_eq!(text, "# first, 1\n# second\na,b\n1,2.5\n");
+        assert_eq!(parse(&text, false).unwrap(), table);
+        assert_eq!(parse("#\r\n#\"\r\n1,2.5\r\n", false).unwrap().data, table.data);
+        let (line, problem) = parse("# first\na,b\n1,2\n3\n", false).unwrap_err();
+        assert!(line == 4 && problem.contains("1 columns"), "{line} {problem}");
+        assert!(parse("# nothing else", false).is_err());
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_the_line() {
+        for (text, line, part) in [
+            ("", 1, "no rows"),
+            ("a,b\n", 1, "no rows"),
+            ("a,b\n1,2\n1,2,3\n", 3, "3 columns where the first line has 2"),
+            ("1,2\n1,NaN\n", 2, "column 2: NaN is not finite"),
+            ("3,x4\n1,2\n", 1, "names and numbers"),
+            ("a,b\n1,x\n", 2, "column 2: \"x\" is no number"),
+            ("a,b\n1,\n", 2, "is no number"),
+        ] {
+            let (found, problem) = parse(text, false).unwrap_err();
+            assert!(found == line && problem.contains(part), "{text:?}: {found} {problem}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The settings of training.
+
+use super::adam::{AdamConfig, Decay};
+use crate::named::{Named, serde_by_name};
+use serde::{Deserialize, Serialize};
+
+/// How a round is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Outer samples of a step.
+    pub batch: usize,
+    /// Passes over the rows in an epoch, between two validations.
+    pub sweeps: u32,
+    /// Learning rate, at the start of a round.
+    pub rate: f64,
+    /// How it goes on.
+    pub schedule: Schedule,
+    /// Steps of a round, rounded up to whole epochs; none for no limit but `epochs`.
+    pub steps: Option<u64>,
+    /// Epochs of a round, at most.
+    pub epochs: u32,
+    /// Training of a round stops after this many epochs without a better validation loss.
+    pub patience: u32,
+    /// Share of rows held out.
+    pub validation_share: f64,
+    /// Which rows are held out.
+    pub split: Split,
+    /// How the validation loss is estimated.
+    pub validation: Validation,
+    /// Whether a round ends with the weights of its best epoch, or with the last.
+    pub restore_best: bool,
+    /// What later rounds start from.
+    pub start: Start,
+    /// Where inner samples come from.
+    pub inner: Inner,
+    /// Weight decay.
+    pub decay: f64,
+    /// Whether the decay is added to the gradient (Adam), or apart from it (AdamW).
+    pub decay_coupled: bool,
+    /// The gradient's norm is cut down to this; none for never.
+    pub clip: Option<f64>,
+}
+
+impl TrainConfig {
+    /// The optimiser.
+    pub fn adam(&self) -> AdamConfig {
+        let decay = if self.decay_coupled {
+            Decay::Coupled(self.decay)
+        } else {
+            Decay::Decoupled(self.decay)
+        };
+        AdamConfig { decay, clip: self.clip.unwrap_or(f64::INFINITY), ..AdamConfig::default() }
+    }
+}
+
+/// Where the inner samples of a step come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// All training rows.
+    Pool,
+    /// The rows of the batch.
+    Batch,
+}
+
+/// Which rows are held out for validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// The same share of every round, for the whole run: no row is ever on both sides.
+    Fixed,
+    /// A share of the newest round, anew each round: the paper as printed.
+    Newest,
+    /// As many rows, anew each round from all rounds: the authors' code.
+    Pooled,
+}
+
+/// How the validation loss is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// By the atomic loss with atoms fixed for the round: the same random numbers for every epoch.
+    Fixed,
+    /// By the training estimator with fresh levels and inner samples each time: the paper's way.
+    Random,
+}
+
+/// How the learning rate goes over the epochs of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// It stays.
+    Constant,
+    /// It falls to 0 along half a cosine over the epochs of the round.
+    Cosine,
+}
+
+/// What later rounds start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The weights and the optimiser of the round before.
+    Carried,
+    /// The weights of the round before, with a new optimiser; a change of x's scale is folded into them.
+    Warm,
+    /// New weights.
+    Fresh,
+}
+
+impl Named for Inner {
+    const ALL: &'static [(&'static str, Self)] = &[("pool", Self::Pool), ("batch", Self::Batch)];
+}
+impl Named for Split {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("fixed", Self::Fixed), ("newest", Self::Newest), ("pooled", Self::Pooled)];
+}
+impl Named for Validation {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("fixed", Self::Fixed), ("random", Self::Random)];
+}
+impl Named for Schedule {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("constant", Self::Constant), ("cosine", Self::Cosine)];
+}
+impl Named for Start {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("carried", Self::Carried), ("warm", Self::Warm), ("fresh", Self::Fresh)];
+}
+serde_by_name!(Inner, Split, Validation, Schedule, Start);

@@ -1,0 +1,334 @@
+//! Training a round: epochs, validation, and when to stop.
+
+use super::config::{Inner, Schedule, TrainConfig, Validation};
+use super::engine::{Engine, EngineState};
+use crate::error::{Error, Result};
+use crate::named::{Named, serde_by_name};
+use crate::rng::{Purpose, Stream, Streams};
+use crate::training::estimator::{Coupling, Estimator, Method, Plan, Pool, Settings};
+use rand::seq::SliceRandom;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Why the training of a round stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// No better validation loss for as many epochs as the patience allows.
+    Patience,
+    /// All steps or epochs that were allowed were made.
+    Budget,
+    /// The loss or its gradient was no longer finite; the weights are those before.
+    Diverged,
+}
+
+impl Named for StopReason {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("patience", Self::Patience), ("budget", Self::Budget), ("diverged", Self::Diverged)];
+}
+serde_by_name!(StopReason);
+
+/// What an epoch gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EpochReport {
+    /// The round.
+    pub round: u32,
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// Epochs that the round may take.
+    pub epochs: u32,
+    /// Mean loss of its steps.
+    pub train_loss: f64,
+    /// Validation loss after it.
+    pub validation_loss: f64,
+    /// Pairs (θ, x) per second of training, validation left out.
+    pub pairs_per_second: f64,
+}
+
+/// The weights of the best epoch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// The epoch.
+    pub epoch: u32,
+    /// Its validation loss.
+    pub loss: f64,
+    /// Its mean training loss.
+    pub train_loss: f64,
+    /// The parameters after it.
+    pub params: Vec<f32>,
+}
+
+/// All that training is carried by from one epoch to the next. Random numbers are addressed by round and epoch, and
+/// the split by row numbers, so that a fit which is given this state goes on with the same bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FitState {
+    /// Epochs done in this round.
+    pub epoch: u32,
+    /// Steps done in this round.
+    pub steps: u64,
+    /// Parameters and optimiser.
+    pub engine: EngineState,
+    /// The best epoch so far.
+    pub best: Option<Best>,
+    /// Mean training loss of the last epoch.
+    pub train_loss: Option<f64>,
+    /// Validation loss of the last epoch.
+    pub validation_loss: Option<f64>,
+    /// Pairs (θ, x) that went through the steps.
+    pub pairs: u64,
+    /// Wall-clock time.
+    pub seconds: f64,
+    /// Why it stopped, if it did.
+    pub stop: Option<StopReason>,
+}
+
+impl FitState {
+    /// The beginning of a round.
+    pub fn new(engine: EngineState) -> Self {
+        Self { engine, ..Self::default() }
+    }
+}
+
+/// What a round is trained on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainRows {
+    /// Rows to train on.
+    pub training: Vec<u32>,
+    /// Rows to validate on.
+    pub held_out: Vec<u32>,
+    /// Rows that are inner samples only: failed simulations, whose parameters follow the proposal like any other's.
+    pub inner_only: Vec<u32>,
+    /// What rows count for in maximum likelihood, by their numbers; empty if all count alike. They are brought to a mean
+    /// of 1 over the rows of either side; other losses have no use for them.
+    pub weights: Vec<f64>,
+}
+
+impl TrainRows {
+    /// Weights whose mean over the training rows is 1, and so over those held out.
+    fn normalise_weights(&mut self) {
+        if self.weights.is_empty() {
+            return;
+        }
+        for side in [&self.training, &self.held_out] {
+            let sum: f64 = side.iter().map(|&row| self.weights[row as usize]).sum();
+            let mean = sum / side.len() as f64;
+            side.iter().for_each(|&row| self.weights[row as usize] /= mean);
+        }
+    }
+}
+
+/// Training of one round.
+pub struct Fit<'a> {
+    config: &'a TrainConfig,
+    streams: Streams,
+    round: u32,
+    rows: TrainRows,
+    estimator: Estimator,
+    /// What validates if the random numbers are fixed.
+    validation: Plan,
+    pool: Pool,
+    plan: Plan,
+    order: Vec<u32>,
+}
+
+/// Atoms of the fixed validation loss, the true one among them.
+const VALIDATION_ATOMS: usize = 65;
+/// The stream of a round's fixed validation atoms, and the first of its random ones: epochs stay far below.
+const FIXED_VALIDATION: u64 = u64::MAX;
+const RANDOM_VALIDATION: u64 = 1 << 32;
+
+impl<'a> Fit<'a> {
+    /// Plans the training of a round by this estimator on these rows.
+    pub fn new(
+        config: &'a TrainConfig,
+        settings: &Settings,
+        streams: Streams,
+        round: u32,
+        mut rows: TrainRows,
+    ) -> Result<Self> {
+        let mut pool =
+            Pool::new(rows.training.iter().chain(&rows.inner_only).copied(), settings.replacement)?;
+        let estimator = match round {
+            1 => Estimator::new(Settings::paper(Method::Likelihood))?,
+            _ => {
+                // The batches that inner samples come from are full ones: see `epoch`.
+                let size = match config.inner {
+                    Inner::Pool => rows.training.len(),
+                    Inner::Batch => rows.training.len().min(config.batch),
+                };
+                let smallest = Pool::new(0..size as u32, settings.replacement)?;
+                Estimator::new(settings.clone().fitted_to(&smallest))?
+            }
+        };
+        match estimator.settings().method {
+            Method::Likelihood => rows.normalise_weights(),
+            _ => rows.weights.clear(),
+        }
+        let mut validation = Plan::default();
+        if config.validation == Validation::Fixed {
+            let atomic = Settings {
+                atoms: VALIDATION_ATOMS,
+                coupling: Coupling::Inclusive,
+                ..Settings::paper(Method::Atomic)
+            };
+            let mut judge = match estimator.settings().method {
+                Method::Likelihood => estimator.clone(),
+                _ => Estimator::new(atomic.fitted_to(&pool))?,
+            };
+            let mut rng = streams.stream(Purpose::Plan, round.into(), FIXED_VALIDATION);
+            judge.plan(&rows.held_out, &mut pool, &mut rng, &mut validation)?;
+            weigh(&mut validation, &rows);
+        }
+        let order = rows.training.clone();
+        let plan = Plan::default();
+        Ok(Self { config, streams, round, rows, estimator, validation, pool, plan, order })
+    }
+
+    /// The estimator, as it was fitted to the number of rows.
+    pub fn estimator(&self) -> &Estimator {
+        &self.estimator
+    }
+
+    /// Epochs of this round, at most.
+    pub fn epochs(&self) -> u32 {
+        let of_steps = self.config.steps.map(|steps| steps.div_ceil(self.steps_of_an_epoch()));
+        let most = u64::from(self.config.epochs);
+        of_steps.map_or(most, |epochs| epochs.min(most)) as u32
+    }
+
+    fn steps_of_an_epoch(&self) -> u64 {
+        let batches = self.rows.training.len().div_ceil(self.config.batch) as u64;
+        batches * u64::from(self.config.sweeps)
+    }
+
+    /// Trains from `state` on until there is a reason to stop, or `notice`, told of every epoch, breaks.
+    pub fn run(
+        &mut self,
+        engine: &mut dyn Engine,
+        state: &mut FitState,
+        notice: &mut dyn FnMut(&EpochReport, &FitState) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        engine.restore(&state.engine)?;
+        while state.stop.is_none() {
+            let clock = Instant::now();
+            let pairs = state.pairs;
+            let outcome = self.epoch(engine, state);
+            let trained = clock.elapsed().as_secs_f64();
+            let outcome = outcome.and_then(|()| self.validate(engine, state));
+            match outcome.and_then(|()| engine.read_state(&mut state.engine)) {
+                // The weights before this epoch are the last ones that are known to be good.
+                Err(Error::Diverged { .. }) => state.stop = Some(StopReason::Diverged),
+                other => other?,
+            }
+            state.epoch += 1;
+            self.judge(state);
+            state.seconds += clock.elapsed().as_secs_f64();
+            let report = EpochReport {
+                round: self.round,
+                epoch: state.epoch,
+                epochs: self.epochs(),
+                train_loss: state.train_loss.unwrap_or(f64::NAN),
+                validation_loss: state.validation_loss.unwrap_or(f64::NAN),
+                pairs_per_second: (state.pairs - pairs) as f64 / trained,
+            };
+            if notice(&report, state)?.is_break() && state.stop.is_none() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Passes over the training rows, each in a random order of its own.
+    fn epoch(&mut self, engine: &mut dyn Engine, state: &mut FitState) -> Result<()> {
+        let address = |purpose| self.streams.stream(purpose, self.round.into(), state.epoch.into());
+        let (mut shuffle, mut rng) = (address(Purpose::Shuffle), address(Purpose::Plan));
+        self.order.copy_from_slice(&self.rows.training);
+        for _ in 0..self.config.sweeps {
+            self.order.shuffle(&mut shuffle);
+            self.sweep(engine, state, &mut rng)?;
+        }
+        state.train_loss = Some(engine.take_loss()?);
+        Ok(())
+    }
+
+    /// One pass in the present order.
+    fn sweep(
+        &mut self,
+        engine: &mut dyn Engine,
+        state: &mut FitState,
+        rng: &mut Stream,
+    ) -> Result<()> {
+        let total = u64::from(self.epochs()) * self.steps_of_an_epoch();
+        let mut from_batch = Pool::new([0], self.estimator.settings().replacement)?;
+        for batch in self.order.chunks(self.config.batch) {
+            let pool = match self.config.inner {
+                Inner::Pool => &mut self.pool,
+                // A last batch that is too small for a block takes its inner samples from all rows.
+                Inner::Batch if batch.len() < self.config.batch => &mut self.pool,
+                Inner::Batch => {
+                    from_batch.refill(batch.iter().copied())?;
+                    &mut from_batch
+                }
+            };
+            self.estimator.plan(batch, pool, rng, &mut self.plan)?;
+            weigh(&mut self.plan, &self.rows);
+            engine.step(&self.plan, rate(self.config, state.steps, total))?;
+            state.steps += 1;
+            state.pairs += self.plan.pairs() as u64;
+        }
+        Ok(())
+    }
+
+    fn validate(&mut self, engine: &mut dyn Engine, state: &mut FitState) -> Result<()> {
+        let loss = match self.config.validation {
+            Validation::Fixed => engine.evaluate(&self.validation)?,
+            Validation::Random => {
+                let index = RANDOM_VALIDATION + u64::from(state.epoch);
+                let mut rng = self.streams.stream(Purpose::Plan, self.round.into(), index);
+                let Self { estimator, rows, pool, plan, .. } = self;
+                estimator.plan(&rows.held_out, pool, &mut rng, plan)?;
+                weigh(plan, rows);
+                engine.evaluate(plan)?
+            }
+        };
+        state.validation_loss = Some(loss);
+        Ok(())
+    }
+
+    /// Keeps the best weights, and decides whether to go on.
+    fn judge(&self, state: &mut FitState) {
+        let diverged = state.stop.is_some();
+        let loss = state.validation_loss.filter(|_| !diverged);
+        if let Some(loss) = loss.filter(|loss| state.best.as_ref().is_none_or(|b| *loss < b.loss)) {
+            let params = state.best.take().map_or_else(Vec::new, |best| best.params);
+            let (epoch, train_loss) = (state.epoch, state.train_loss.unwrap_or(f64::NAN));
+            let best = state.best.insert(Best { epoch, loss, train_loss, params });
+            best.params.clone_from(&state.engine.params);
+        }
+        let best = state.best.as_ref().map_or(0, |best| best.epoch);
+        if !diverged && state.epoch >= self.epochs() {
+            state.stop = Some(StopReason::Budget);
+        } else if !diverged && state.epoch - best >= self.config.patience {
+            state.stop = Some(StopReason::Patience);
+        }
+        if let (Some(_), true, Some(best)) = (state.stop, self.config.restore_best, &state.best) {
+            state.engine.params.clone_from(&best.params);
+        }
+    }
+}
+
+fn weigh(plan: &mut Plan, rows: &TrainRows) {
+    if !rows.weights.is_empty() {
+        plan.weigh_own(&rows.weights);
+    }
+}
+
+/// The learning rate of a step out of `total`.
+fn rate(config: &TrainConfig, step: u64, total: u64) -> f64 {
+    match config.schedule {
+        Schedule::Constant => config.rate,
+        Schedule::Cosine => {
+            let share = step as f64 / total as f64;
+            config.rate * 0.5 * (1.0 + (std::f64::consts::PI * share).cos())
+        }
+    }
+}

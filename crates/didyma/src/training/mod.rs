@@ -1,0 +1,17 @@
+//! How q is learnt: the estimators of the loss, the engine that computes a step, the optimiser, the epochs of a round.
+
+mod adam;
+mod config;
+mod cpu;
+pub(crate) mod device;
+mod engine;
+pub mod estimator;
+mod fit;
+
+pub use crate::density::{Cpu, Evaluator};
+pub use adam::{AdamConfig, Decay};
+pub use config::{Inner, Schedule, Split, Start, TrainConfig, Validation};
+pub use cpu::{CpuEngine, Noise, ScoreEngine};
+pub use device::{Device, Machine};
+pub use engine::{Engine, EngineState};
+pub use fit::{Best, EpochReport, Fit, FitState, StopReason, TrainRows};
