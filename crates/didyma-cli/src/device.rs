@@ -105,7 +105,7 @@ impl DeviceArgs {
 
     /// The machine for a run of this task with these settings.
     pub fn machine(&self, config: &Config, task: &Task, threads: usize) -> anyhow::Result<Machine> {
-        let dims = (task.prior.dim(), task.observation.len());
+        let dims = (task.problem.prior().dim(), task.problem.observation().len());
         self.device.machine(config, dims, threads, tell_note)
     }
 }

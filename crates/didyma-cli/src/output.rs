@@ -46,8 +46,8 @@ pub fn sentence(error: &anyhow::Error) -> String {
 
 /// A table of parameters.
 pub fn samples(task: &Task, data: Vec<f32>) -> Table {
-    let names = task.prior.names().map(str::to_owned).collect();
-    Table { names, columns: task.prior.dim(), data }
+    let names = task.problem.prior().names().map(str::to_owned).collect();
+    Table { names, columns: task.problem.prior().dim(), data }
 }
 
 /// Refuses a file that cannot be written before any work is spent on it.

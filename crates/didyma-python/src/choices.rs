@@ -3,7 +3,7 @@
 use crate::arrays::whole;
 use crate::errors::{Kind, python};
 use didyma::Named;
-use didyma::config::{Algorithm, Config, Profile};
+use didyma::config::{Algorithm, Config, Layer, Profile};
 use didyma::problem_file::FileSettings;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyMapping, PyString, PyTuple};
@@ -25,23 +25,17 @@ impl Choices<'_, '_> {
     pub fn config(&self, file: Option<&FileSettings>) -> PyResult<Config> {
         let method = self.method.map(|name| named::<Algorithm>("method", name)).transpose()?;
         let profile = self.profile.map(|name| named::<Profile>("profile", name)).transpose()?;
-        let mut config = match file {
-            Some(file) => file.config(profile, method).map_err(python)?,
-            None => {
-                Config::new(profile.unwrap_or(Profile::Default), method.unwrap_or(Algorithm::Tsnpe))
-            }
-        };
-        config.rounds = whole("rounds", self.rounds)?.unwrap_or(config.rounds);
-        config.simulations = whole("simulations", self.simulations)?.unwrap_or(config.simulations);
-        config.seed = whole("seed", self.seed)?.unwrap_or(config.seed);
+        let mut layer = Layer { method, profile, ..Layer::default() };
+        layer.set_some("rounds", whole::<u32>("rounds", self.rounds)?);
+        layer.set_some("simulations", whole::<usize>("simulations", self.simulations)?);
+        layer.set_some("seed", whole::<u64>("seed", self.seed)?);
         if let Some(settings) = self.settings {
             for pair in settings.items()?.iter() {
                 let (key, value): (String, Bound<'_, PyAny>) = pair.extract()?;
-                config.set(&key, &words(&value)?).map_err(python)?;
+                layer.set(key, words(&value)?);
             }
         }
-        config.check().map_err(python)?;
-        Ok(config)
+        file.unwrap_or(&FileSettings::default()).config(&layer).map_err(python)
     }
 }
 

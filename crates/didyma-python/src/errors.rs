@@ -94,7 +94,7 @@ pub fn python(error: Error) -> PyErr {
 
 /// The library speaks of the command line; here the same is an argument or a function.
 pub fn in_python(text: &str) -> String {
-    const WORDS: [(&str, &str); 14] = [
+    const WORDS: [(&str, &str); 13] = [
         (
             "(--profile default, or --set coordinates.space=unbounded)",
             "(profile=\"default\", or settings={\"coordinates.space\": \"unbounded\"})",

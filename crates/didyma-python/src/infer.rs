@@ -8,7 +8,7 @@ use crate::folder::Folder;
 use crate::question::{Question, Stated};
 use crate::result::Result as Found;
 use crate::running::Running;
-use didyma::Progress;
+use didyma::State;
 use didyma::Source;
 use didyma::report::{opening, write_page};
 use didyma::run::{Manifest, RunDir, carry_on, progress as run_progress};
@@ -86,15 +86,15 @@ pub fn infer(
     }
     let mut manifest = manifest;
     let task = manifest.problem().map_err(python)?;
-    let x_dim = task.observation.len();
-    let machine = computing.machine(py, &manifest.config, (task.prior.dim(), x_dim))?;
-    let mut caller = running.caller(py, function.as_ref(), &task.prior, x_dim)?;
+    let x_dim = task.problem.observation().len();
+    let machine = computing.machine(py, &manifest.config, (task.problem.prior().dim(), x_dim))?;
+    let mut caller = running.caller(py, function.as_ref(), task.problem.prior(), x_dim)?;
     if let (Some(problem), Some((function, _))) = (&mut manifest.problem, &caller.function) {
         problem.source = Source::Function { batch: function.batch() };
     }
     let folder = Folder::new(out)?;
     let run = RunDir::create(folder.path(), &manifest.to_json().to_string()).map_err(python)?;
-    carried(py, &mut caller, run, task, Progress::default(), folder, machine)
+    carried(py, &mut caller, run, task, State::default(), folder, machine)
 }
 
 /// Refuses a directory that holds another run than the one that is asked for.
@@ -173,13 +173,14 @@ fn go_on(
         }));
     }
     let task = manifest.problem().map_err(python)?;
-    let dims = (task.prior.dim(), task.observation.len());
+    let dims = (task.problem.prior().dim(), task.problem.observation().len());
     let machine = computing.machine(py, &manifest.config, dims)?;
     // A finished run needs nothing of them.
     let simulator = simulator.filter(|_| unfinished);
     let executor = running.executor.filter(|_| unfinished);
     let running = Running { executor, began, ..running };
-    let mut caller = running.caller(py, simulator, &task.prior, task.observation.len())?;
+    let mut caller =
+        running.caller(py, simulator, task.problem.prior(), task.problem.observation().len())?;
     let mut run = RunDir::open(&directory).map_err(python)?;
     if retry_failed {
         run.forget_failures(finished + 1).map_err(python)?;
@@ -202,12 +203,12 @@ fn carried(
     caller: &mut Caller,
     run: RunDir,
     task: Known,
-    progress: Progress,
+    progress: State,
     folder: Folder,
     machine: Machine,
 ) -> PyResult<Found> {
     let manifest = Manifest::of(&run).map_err(python)?;
-    let dims = (task.prior.dim(), task.observation.len());
+    let dims = (task.problem.prior().dim(), task.problem.observation().len());
     let (asks, kept) = (caller.function.is_some(), folder.is_kept());
     let (path, threads) = (folder.path().to_owned(), machine.threads);
     let words = if asks { ", simulator" } else { "" };
@@ -216,7 +217,7 @@ fn carried(
     let go_on = format!("everything so far is saved; go on with didyma.resume({path:?}{words})");
     let done = caller.answer(py, &format!("stopped; {go_on}"), move |link| {
         let task = match asks {
-            true => Known { simulator: Box::new(link.simulator(dims)), ..task },
+            true => Known { problem: task.problem.with_simulator(link.simulator(dims))?, ..task },
             false => task,
         };
         link.say(opening(&manifest, kept.then_some(&*path), &*machine.device));

@@ -147,7 +147,7 @@ impl Npe {
         let streams = streams.simulations(Purpose::Simulation, steps.rounds() as u64 + 1);
         let found = caller.answer(py, "stopped; these simulations are lost", move |link| {
             let asking = link.simulator(dims);
-            let known = task.as_ref().map(|task| &*task.known.simulator);
+            let known = task.as_ref().map(|task| &*task.known.problem.simulator());
             let simulator: &dyn Simulator = known.unwrap_or(&asking);
             let go_on = &mut |_: simulator::Progress| match link.is_stopped() {
                 true => ControlFlow::Break(()),
@@ -251,7 +251,7 @@ impl Npe {
         let steps = self.state().steps.clone();
         let (prior, x_o) = (steps.prior().clone(), steps.observation().to_vec());
         let problem = plain_problem(self.name.clone(), prior, x_o, Source::Function { batch: 0 });
-        let problem = didyma::Problem { truth: self.truth.clone(), ..problem };
+        let problem = didyma::ProblemRecord { truth: self.truth.clone(), ..problem };
         wait(py, move || steps.save(&directory, problem, parallel::cores()))
     }
 

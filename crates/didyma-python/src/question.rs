@@ -8,7 +8,7 @@ use crate::tasks::{Task, TaskSimulator};
 use didyma::config::Config;
 use didyma::prior::Prior;
 use didyma::run::Manifest;
-use didyma::{Problem, Source};
+use didyma::{ProblemRecord, Source};
 use pyo3::prelude::*;
 
 /// The question of a run.
@@ -40,11 +40,11 @@ impl<'py> Stated<'_, 'py> {
         };
         let config = choices.config(task.file.as_ref().map(|file| &file.1))?;
         let known = &task.known;
-        let prior = self.prior.map_or_else(|| Ok(known.prior.clone()), prior::of)?;
-        let own = Some(known.observation.len());
+        let prior = self.prior.map_or_else(|| Ok(known.problem.prior().clone()), prior::of)?;
+        let own = Some(known.problem.observation().len());
         let x_o = self.x_o.map(|x| observation("x_o", x, own)).transpose()?;
-        let observation = x_o.unwrap_or_else(|| known.observation.clone());
-        let whole = prior == known.prior && observation == known.observation;
+        let observation = x_o.unwrap_or_else(|| known.problem.observation().to_vec());
+        let whole = prior == *known.problem.prior() && observation == known.problem.observation();
         let plain = self.truth.is_none() && self.name.is_none() && self.summaries.is_none();
         let manifest = match &task.file {
             None if whole && plain => Manifest::of_task(&known.name, config),
@@ -57,7 +57,7 @@ impl<'py> Stated<'_, 'py> {
                 let name = self.name.clone().unwrap_or_else(|| known.name.clone());
                 let plain = plain_problem(name, prior, observation, source);
                 let summaries = known.summaries.clone();
-                let problem = self.completed(Problem { summaries, ..plain })?;
+                let problem = self.completed(ProblemRecord { summaries, ..plain })?;
                 Manifest::of_problem(problem, config)
             }
         };
@@ -86,7 +86,7 @@ impl<'py> Stated<'_, 'py> {
     }
 
     /// The problem with what else was said of it.
-    fn completed(&self, plain: Problem) -> PyResult<Problem> {
+    fn completed(&self, plain: ProblemRecord) -> PyResult<ProblemRecord> {
         let truth = truth(self.truth, &plain.prior)?;
         let summaries = self.summaries()?.unwrap_or_else(|| plain.summaries.clone());
         if summaries.len() != plain.observation.len() {
@@ -95,16 +95,21 @@ impl<'py> Stated<'_, 'py> {
                 "summaries has {found} names, but x_o has {expected} numbers: give one for each"
             )));
         }
-        Ok(Problem { summaries, truth, ..plain })
+        Ok(ProblemRecord { summaries, truth, ..plain })
     }
 }
 
 /// A problem of which nothing more is known.
-pub fn plain_problem(name: String, prior: Prior, observation: Vec<f64>, source: Source) -> Problem {
+pub fn plain_problem(
+    name: String,
+    prior: Prior,
+    observation: Vec<f64>,
+    source: Source,
+) -> ProblemRecord {
     let labels = prior.names().map(str::to_owned).collect();
     let summaries = (1..=observation.len()).map(|i| format!("x{i}")).collect();
     let (about, truth) = (String::new(), None);
-    Problem { name, about, prior, labels, summaries, observation, truth, source }
+    ProblemRecord { name, about, prior, labels, summaries, observation, truth, source }
 }
 
 /// The task that a simulator is, or is of.

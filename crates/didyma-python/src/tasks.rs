@@ -5,7 +5,7 @@ use crate::choices::seed_or_new;
 use crate::errors::{Kind, python};
 use crate::prior::{Prior, Reduced};
 use crate::wait::wait;
-use didyma::Problem;
+use didyma::ProblemRecord;
 use didyma::problem_file::{FileSettings, ProblemFile};
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::{Density, Task as Known};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct Task {
     pub known: Arc<Known>,
     /// Of a file: what it says, and where it is.
-    pub file: Option<Arc<(Problem, FileSettings, PathBuf)>>,
+    pub file: Option<Arc<(ProblemRecord, FileSettings, PathBuf)>>,
 }
 
 /// The simulator of a task: called with theta of shape (n, dim) it gives x; given to `infer`, it runs on all cores.
@@ -76,7 +76,7 @@ impl Task {
     /// The prior.
     #[getter]
     fn prior(&self) -> Prior {
-        Prior(self.known.prior.clone())
+        Prior(self.known.problem.prior().clone())
     }
 
     /// The simulator.
@@ -88,7 +88,7 @@ impl Task {
     /// The observation.
     #[getter]
     fn x_o<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.known.observation)
+        PyArray1::from_slice(py, self.known.problem.observation())
     }
 
     /// The parameters that the observation comes from, if they are known.
@@ -114,7 +114,7 @@ impl Task {
         let (count, known) = (count("sample_shape", sample_shape)?, Arc::clone(&self.known));
         let streams = Streams::new(seed_or_new(seed)?);
         let theta = wait(py, move || known.reference(count, &streams, parallel::cores()))?;
-        matrix(py, theta, self.known.prior.dim())
+        matrix(py, theta, self.known.problem.prior().dim())
     }
 
     /// The true posterior's log-density at each row of theta, where it is known; up to a constant where `normalised` is
@@ -124,7 +124,7 @@ impl Task {
         py: Python<'py>,
         theta: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let dim = self.known.prior.dim();
+        let dim = self.known.problem.prior().dim();
         let theta = rows("theta", theta, dim, "a column for each parameter of the task")?;
         let (Density::Normalised(law) | Density::Unnormalised(law)) = self.known.density else {
             let name = &self.known.name;
@@ -132,7 +132,8 @@ impl Task {
                 Kind::Input.error(format!("the density of {name}'s posterior is not known"))
             );
         };
-        let found = theta.chunks_exact(dim).map(|theta| law(&self.known.observation, theta));
+        let found =
+            theta.chunks_exact(dim).map(|theta| law(self.known.problem.observation(), theta));
         Ok(PyArray1::from_iter(py, found))
     }
 
@@ -166,13 +167,20 @@ impl TaskSimulator {
         seed: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let known = Arc::clone(&self.task.known);
-        let (dim, x_dim) = (known.prior.dim(), known.simulator.x_dim());
+        let (dim, x_dim) = (known.problem.prior().dim(), known.problem.simulator().x_dim());
         let theta = single("theta", theta, dim, "a column for each parameter of the task")?;
         let streams = Streams::new(seed_or_new(seed)?).simulations(Purpose::Simulation, 0);
         let found = wait(py, move || {
             let theta = Rows::new("theta", &theta, dim)?;
             let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
-            simulator::simulate(&*known.simulator, theta, &streams, 0, parallel::cores(), go_on)
+            simulator::simulate(
+                known.problem.simulator(),
+                theta,
+                &streams,
+                0,
+                parallel::cores(),
+                go_on,
+            )
         })?;
         matrix(py, found.x, x_dim)
     }

@@ -65,20 +65,23 @@ pub mod run;
 pub mod storage;
 pub mod training;
 
+pub use config::{Algorithm, Config, Profile};
 pub use density::{Dataset, Density, DensityConfig, coordinates, flow, score};
 pub use error::{Error, FileProblem, Result, RunProblem};
 pub use evaluation::{TaskJudge, abc, levels, metrics};
 pub use flow::{FlowConfig, SplineFlow, Tape};
 pub use inference::{
-    Event, Inference, Judge, Model, Observer, Posterior, Progress, RoundReport, SampleStreams,
-    Scores, SimulatedRow, Simulating, Training, config, failures, infer, propose, steps,
-    truncation,
+    Assignment, Event, Inference, Judge, Observer, Posterior, RoundReport, SampleStreams, Scores,
+    SimulatedRow, State, Training, config, failures, infer_from, propose, steps, truncation,
 };
 pub use math::dual;
 pub use named::Named;
 pub use network::kernel;
-pub use problem::{Problem, Source, check, prior, simulator, tasks};
+pub use prior::{Marginal, Prior};
+pub use problem::{Problem, ProblemRecord, Source, check, prior, simulator, tasks};
 pub use rows::Rows;
+pub use simulator::{Simulator, from_fn};
+pub use tasks::Task;
 pub use training::estimator;
 
 /// The README's example, kept true by compiling it.

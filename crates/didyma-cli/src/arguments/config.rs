@@ -2,7 +2,7 @@
 
 use super::{named, whole};
 use clap::Parser;
-use didyma::config::{Algorithm, Config, Profile};
+use didyma::config::{Algorithm, Config, Layer, Profile};
 use didyma::problem_file::FileSettings;
 
 /// Where settings start from, and single changes.
@@ -36,32 +36,11 @@ pub struct ConfigArgs {
 impl ConfigArgs {
     /// The settings, all checked: those of the problem file, if there is one, then those of the command line.
     pub fn config(&self, seed: Option<u64>, file: Option<&FileSettings>) -> didyma::Result<Config> {
-        let mut config = match file {
-            Some(file) => file.config(self.profile, self.method)?,
-            None => Config::new(
-                self.profile.unwrap_or(Profile::Default),
-                self.method.unwrap_or(Algorithm::Tsnpe),
-            ),
-        };
-        config.rounds = self.rounds.unwrap_or(config.rounds);
-        config.simulations = self.simulations.unwrap_or(config.simulations);
-        config.seed = seed.unwrap_or(config.seed);
-        for (key, value) in &self.set {
-            config.set(key, value)?;
-        }
-        config.check().map_err(|error| match file {
-            Some(file) if !self.sets(&error) => file.located(error),
-            _ => error,
-        })?;
-        Ok(config)
-    }
-
-    /// Tells if an error is about something that was given here.
-    fn sets(&self, error: &didyma::Error) -> bool {
-        let didyma::Error::Setting { name, .. } = error else { return false };
-        let given = self.set.iter().map(|(key, _)| key.as_str());
-        let rounds = self.rounds.map(|_| "rounds");
-        given.chain(rounds).chain(self.simulations.map(|_| "simulations")).any(|key| key == name)
+        let Self { method, profile, .. } = *self;
+        let mut layer = Layer { method, profile, ..Layer::default() };
+        layer.set_some("rounds", self.rounds).set_some("simulations", self.simulations);
+        layer.set_some("seed", seed).settings.extend(self.set.iter().cloned());
+        file.unwrap_or(&FileSettings::default()).config(&layer)
     }
 }
 

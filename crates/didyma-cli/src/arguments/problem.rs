@@ -3,7 +3,7 @@
 use crate::output::tell;
 use anyhow::Context;
 use clap::Parser;
-use didyma::Problem;
+use didyma::ProblemRecord;
 use didyma::problem_file::{FileSettings, ProblemFile};
 use didyma::tasks::Task;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub enum Given {
 pub struct Loaded {
     pub task: Task,
     /// The contents of the file; none of a built-in task.
-    pub file: Option<(Problem, FileSettings)>,
+    pub file: Option<(ProblemRecord, FileSettings)>,
 }
 
 impl ProblemArgs {
@@ -40,7 +40,7 @@ impl ProblemArgs {
     }
 
     /// Loads the problem with changes of what its file says.
-    pub fn load_with(&self, change: impl FnOnce(&mut Problem)) -> anyhow::Result<Loaded> {
+    pub fn load_with(&self, change: impl FnOnce(&mut ProblemRecord)) -> anyhow::Result<Loaded> {
         self.given.load(change)
     }
 
@@ -50,7 +50,7 @@ impl ProblemArgs {
 }
 
 impl Given {
-    fn load(&self, change: impl FnOnce(&mut Problem)) -> anyhow::Result<Loaded> {
+    fn load(&self, change: impl FnOnce(&mut ProblemRecord)) -> anyhow::Result<Loaded> {
         match self {
             Self::Task(name) => {
                 let task = Task::named(name).context("only known names are accepted")?;

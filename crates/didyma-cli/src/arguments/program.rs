@@ -3,7 +3,7 @@
 use super::threads;
 use anyhow::bail;
 use clap::Parser;
-use didyma::{Problem, Source};
+use didyma::{ProblemRecord, Source};
 
 /// How a user's program is run, which does not change what it gives.
 #[derive(Debug, Clone, Parser)]
@@ -22,7 +22,7 @@ struct Words(Vec<String>);
 
 impl ProgramArgs {
     /// Changes the problem's program accordingly.
-    pub fn apply(&self, problem: &mut Problem) {
+    pub fn apply(&self, problem: &mut ProblemRecord) {
         if let Source::Program(program) = &mut problem.source {
             program.workers = self.workers.or(program.workers);
             if let Some(Words(launcher)) = &self.launcher {
@@ -32,7 +32,7 @@ impl ProgramArgs {
     }
 
     /// An error if something is asked of a program that is not there.
-    pub fn check(&self, problem: Option<&Problem>) -> anyhow::Result<()> {
+    pub fn check(&self, problem: Option<&ProblemRecord>) -> anyhow::Result<()> {
         let program = problem.is_some_and(|p| matches!(p.source, Source::Program(_)));
         match (self.workers.is_some(), self.launcher.is_some()) {
             (true, _) if !program => {

@@ -98,10 +98,10 @@ fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
     let streams = Streams::new(args.run.seed);
     let scale = task.distance_scale(&streams, args.run.threads.count())?;
     let abc = SmcAbc {
-        prior: &task.prior,
+        prior: task.problem.prior(),
         support: task.support.as_ref().filter(|_| args.known_support),
-        simulator: &*task.simulator,
-        observation: &task.observation,
+        simulator: task.problem.simulator(),
+        observation: task.problem.observation(),
         scale: &scale,
         particles: args.particles,
         simulations: args.simulations,
@@ -112,8 +112,8 @@ fn abc(args: &AbcArgs) -> anyhow::Result<Option<AbcReport>> {
     let result = found(&abc, args, &streams)?;
     let mut rng = streams.simulations(Purpose::Posterior, 0).stream(0);
     let theta = result.sample(&abc, args.count, !args.no_adjust, &mut rng)?;
-    let (mean, sd) = moments(&theta, task.prior.dim());
-    let names = task.prior.names().map(str::to_owned).collect();
+    let (mean, sd) = moments(&theta, task.problem.prior().dim());
+    let names = task.problem.prior().names().map(str::to_owned).collect();
     write(samples(&task, theta), args.out.as_deref())?;
     let last = result.generations[result.generations.len() - 1];
     Ok(args.out.as_ref().map(|_| AbcReport {

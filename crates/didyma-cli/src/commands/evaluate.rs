@@ -55,7 +55,7 @@ fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
     let mut judge = TaskJudge::new(&task, Streams::new(args.run.seed), threads)?;
     let mut reference = "the task's own".to_owned();
     if let Some(path) = &args.reference {
-        let names: Vec<&str> = task.prior.names().collect();
+        let names: Vec<&str> = task.problem.prior().names().collect();
         let rows = columns_of("--reference", path, &names)?;
         Rows::new("reference", &rows, names.len())?.expect_rows_from(20, "to tell anything")?;
         judge = judge.with_reference(rows);

@@ -79,7 +79,7 @@ fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
     let samples = Table::read(&args.samples, args.index)?;
     // What is compared: the task's parameters, the reference's columns by their names, or all columns in order.
     let names: Vec<String> = match &task {
-        Some(task) => task.prior.names().map(str::to_owned).collect(),
+        Some(task) => task.problem.prior().names().map(str::to_owned).collect(),
         None if samples.names.is_empty() => Vec::new(),
         None => reference.names.clone(),
     };
@@ -133,7 +133,8 @@ fn select(table: Table, names: &[String], path: &Path) -> anyhow::Result<(Vec<f3
 fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result<f64> {
     for (i, row) in samples.iter().enumerate() {
         let theta: Vec<f64> = row.iter().map(|&v| f64::from(v)).collect();
-        task.prior
+        task.problem
+            .prior()
             .expect_inside(&theta)
             .with_context(|| format!("{}, row {}", path.display(), i + 1))?;
     }
@@ -141,9 +142,10 @@ fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result
     let scale = task.distance_scale(&streams, threads)?;
     let streams = streams.simulations(Purpose::Metric, 0);
     let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
-    let found = simulator::simulate(&*task.simulator, samples, &streams, 0, threads, go_on)?;
-    let x = Rows::new("x", &found.x, task.simulator.x_dim())?;
-    Ok(median_distance(x, &task.observation, &scale)?.ln())
+    let found =
+        simulator::simulate(task.problem.simulator(), samples, &streams, 0, threads, go_on)?;
+    let x = Rows::new("x", &found.x, task.problem.simulator().x_dim())?;
+    Ok(median_distance(x, task.problem.observation(), &scale)?.ln())
 }
 
 impl fmt::Display for MetricsReport {

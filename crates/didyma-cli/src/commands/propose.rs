@@ -7,7 +7,6 @@ use crate::output::print;
 use anyhow::bail;
 use clap::Parser;
 use didyma::run::{self, Manifest, Origin, ProposalFile, RunDir};
-use didyma::{self, Model};
 use std::path::PathBuf;
 
 /// Write the parameters that a run's next round is to simulate, for a cluster; begin the run if there is none.
@@ -67,8 +66,7 @@ pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
         );
     }
     let task = manifest.problem()?;
-    let model: Model = (&task).into();
-    let found = didyma::propose(&model, config, args.threads.count(), run::progress(&run)?)?;
+    let found = didyma::propose(&task.problem, config, args.threads.count(), run::progress(&run)?)?;
     let Some((round, theta)) = found else {
         bail!("{} is finished: all its rounds are trained", args.dir.display());
     };
@@ -76,7 +74,7 @@ pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
     let path = ProposalFile::path(&args.dir, round);
     // A file that is there stays: another kind of CPU could round its numbers differently.
     if !ProposalFile::read(&path).is_ok_and(|there| there.origin == origin) {
-        let names = task.prior.names().map(str::to_owned).collect();
+        let names = task.problem.prior().names().map(str::to_owned).collect();
         ProposalFile { origin, names, theta }.write(&path)?;
     }
     let simulations = config.simulations;

@@ -7,7 +7,7 @@ use crate::arguments::{DeviceArgs, ProgramArgs, ThreadsArgs};
 use crate::output::tell;
 use anyhow::bail;
 use clap::Parser;
-use didyma::Problem;
+use didyma::ProblemRecord;
 use didyma::problem_file::ProblemFile;
 use didyma::run::{Group, Manifest, RunDir, progress};
 use didyma::tasks::Task;
@@ -70,7 +70,7 @@ impl ResumeArgs {
     }
 
     /// The problem of a run where it is not built in.
-    pub fn problem_of(&self, manifest: &Manifest) -> anyhow::Result<Option<Problem>> {
+    pub fn problem_of(&self, manifest: &Manifest) -> anyhow::Result<Option<ProblemRecord>> {
         self.program.check(manifest.problem.as_ref())?;
         let mut problem = match (&self.problem, &manifest.problem) {
             (Some(path), Some(before)) => {
@@ -94,8 +94,8 @@ impl ResumeArgs {
 
 /// Simulations of another question would spoil a run.
 fn same_question(
-    found: &Problem,
-    expected: &Problem,
+    found: &ProblemRecord,
+    expected: &ProblemRecord,
     file: &Path,
     dir: &Path,
 ) -> anyhow::Result<()> {

@@ -46,7 +46,7 @@ struct ParameterLine {
 
 fn tasks() -> TaskList {
     let line = |task: Task| {
-        let parameters = task.prior.parameters().iter();
+        let parameters = task.problem.prior().parameters().iter();
         TaskLine {
             name: task.name,
             about: task.about,
@@ -59,7 +59,7 @@ fn tasks() -> TaskList {
                 })
                 .collect(),
             summaries: task.summaries,
-            observation: task.observation,
+            observation: task.problem.observation().to_vec(),
             truth: task.truth,
             scale: task.scale,
             reference: match task.reference {

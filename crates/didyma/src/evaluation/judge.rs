@@ -40,16 +40,16 @@ impl<'a> TaskJudge<'a> {
         let Some(scale) = &self.task.scale else { return Ok(None) };
         let streams = self.streams.simulations(Purpose::Metric, round.into());
         let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
-        let simulator = &*self.task.simulator;
+        let simulator = self.task.problem.simulator();
         let found = simulator::simulate(simulator, samples, &streams, 0, self.threads, go_on)?;
         let x = Rows::new("x", &found.x, simulator.x_dim())?;
-        Ok(Some(median_distance(x, &self.task.observation, scale)?.ln()))
+        Ok(Some(median_distance(x, self.task.problem.observation(), scale)?.ln()))
     }
 
     fn nlog(&self, posterior: &Posterior) -> Result<Option<f64>> {
         let Some(truth) = &self.task.truth else { return Ok(None) };
         let truth: Vec<f32> = truth.iter().map(|&t| t as f32).collect();
-        let truth = Rows::new("truth", &truth, self.task.prior.dim())?;
+        let truth = Rows::new("truth", &truth, self.task.problem.prior().dim())?;
         Ok(Some(-posterior.log_density(truth, self.threads)?[0]))
     }
 }
@@ -57,10 +57,10 @@ impl<'a> TaskJudge<'a> {
 impl Judge for TaskJudge<'_> {
     fn score(&self, posterior: &Posterior, round: u32) -> Result<Scores> {
         let Self { task, streams, threads, .. } = self;
-        let dim = task.prior.dim();
+        let dim = task.problem.prior().dim();
         let count = self.reference.as_ref().map_or(SAMPLES, |reference| reference.len() / dim);
         let from = SampleStreams::new(*streams, Purpose::Metric, round);
-        let samples = posterior.sample(count, from, *threads)?.theta;
+        let samples = posterior.draw(count, from, *threads)?.theta;
         let samples = Rows::new("samples", &samples, dim)?;
         let reference = self.reference.as_ref().map(|rows| Rows::new("reference", rows, dim));
         let reference = reference.transpose()?;

@@ -9,18 +9,19 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Simulations are told of in groups of this duration.
-const GROUP: Duration = Duration::from_millis(100);
+/// Simulations are reported together at this interval.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Simulations that are done but not yet told of.
-pub(super) struct Group<'a> {
+pub(super) struct Batch<'a> {
     round: u32,
     total: usize,
     observer: &'a mut dyn Observer,
     rows: Vec<SimulatedRow>,
     since: Instant,
     start: Instant,
-    made: usize,
+    /// Rows that were reported.
+    made: Vec<SimulatedRow>,
     /// Simulations of the round that are done, and failed.
     counts: (usize, usize),
     result: Result<ControlFlow<()>>,
@@ -61,7 +62,7 @@ impl RowOfFailures {
     }
 }
 
-impl<'a> Group<'a> {
+impl<'a> Batch<'a> {
     /// With those of the round that are done and failed already, and how many there are to be.
     pub fn new(
         round: u32,
@@ -78,7 +79,7 @@ impl<'a> Group<'a> {
             rows: Vec::new(),
             since: now,
             start: now,
-            made: 0,
+            made: Vec::new(),
             counts,
             result: Ok(ControlFlow::Continue(())),
             row_of_failures: RowOfFailures::new(most_in_a_row),
@@ -105,7 +106,7 @@ impl<'a> Group<'a> {
                 x: failure.map_or(Ok(x.to_vec()), |failure| Err(failure.reason.clone())),
             });
         }
-        if self.since.elapsed() >= GROUP {
+        if self.since.elapsed() >= INTERVAL {
             self.tell();
         }
         match self.result {
@@ -119,31 +120,30 @@ impl<'a> Group<'a> {
     fn tell(&mut self) {
         self.since = Instant::now();
         let rows = std::mem::take(&mut self.rows);
-        self.made += rows.len();
         self.counts.0 += rows.len();
         self.counts.1 += rows.iter().filter(|row| row.x.is_err()).count();
         let (done, failed) = self.counts;
-        let rate = self.made as f64 / self.start.elapsed().as_secs_f64();
+        let rate = (self.made.len() + rows.len()) as f64 / self.start.elapsed().as_secs_f64();
         let (round, total) = (self.round, self.total);
         let event = Event::Simulated { round, rows: &rows, done, total, failed, rate };
         match self.observer.notice(&event) {
             Ok(ControlFlow::Continue(())) => {}
             other => self.result = other,
         }
+        self.made.extend(rows);
     }
 
-    /// Tells of what is left; what the observer said, or that too many failed one after another.
-    pub fn flush(&mut self) -> Result<ControlFlow<()>> {
+    /// Reports what is left. Returns all rows with the observer's answer, or the fault of too many failures in a row.
+    pub fn flush(mut self) -> Result<(Vec<SimulatedRow>, ControlFlow<()>)> {
         if !self.rows.is_empty() && self.result.is_ok() {
             self.tell();
         }
-        let said = std::mem::replace(&mut self.result, Ok(ControlFlow::Continue(())));
-        match (said, self.row_of_failures.last.take()) {
+        match (self.result, self.row_of_failures.last) {
             (Ok(_), Some(reason)) => {
                 let (failures, round) = (self.row_of_failures.most, self.round);
                 Err(Error::FailuresInARow { failures, round, reason })
             }
-            (said, _) => said,
+            (said, _) => said.map(|said| (self.made, said)),
         }
     }
 }

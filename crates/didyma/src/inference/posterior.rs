@@ -50,9 +50,28 @@ const PARAMS: &str = "params";
 pub struct Samples {
     /// θ, row after row, each inside the prior's support.
     pub theta: Vec<f32>,
+    /// Numbers of a row.
+    pub dim: usize,
     /// Share of the draws that were kept: inside the support (all of them, in unbounded coordinates), or, of a truncated
     /// prior's candidates, accepted.
     pub acceptance: f64,
+}
+
+impl Samples {
+    /// Number of draws.
+    pub fn len(&self) -> usize {
+        self.theta.len() / self.dim
+    }
+
+    /// True if there are no draws.
+    pub fn is_empty(&self) -> bool {
+        self.theta.is_empty()
+    }
+
+    /// The draws, one by one.
+    pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
+        self.theta.chunks_exact(self.dim)
+    }
 }
 
 /// A point inside the prior's support, and the densities there.
@@ -135,9 +154,16 @@ impl Posterior {
         &self.density
     }
 
-    /// `count` draws of the posterior. The work is bounded: if nearly all of q lies outside the prior's support, it
-    /// is an error that tells the acceptance rate.
-    pub fn sample(&self, count: usize, streams: SampleStreams, threads: usize) -> Result<Samples> {
+    /// Samples of the posterior: the same rows for the same seed, on all cores.
+    ///
+    /// The work is bounded: if nearly all of q lies outside the prior's support, it is an error that tells the share.
+    pub fn sample(&self, rows: usize, seed: u64) -> Result<Samples> {
+        let streams = SampleStreams::new(Streams::new(seed), Purpose::Posterior, 0);
+        self.draw(rows, streams, parallel::cores())
+    }
+
+    /// `count` draws of the posterior, by these streams and on so many threads.
+    pub fn draw(&self, count: usize, streams: SampleStreams, threads: usize) -> Result<Samples> {
         self.sample_at(&self.observation, count, streams, threads)
     }
 
@@ -150,7 +176,7 @@ impl Posterior {
         streams: SampleStreams,
         threads: usize,
     ) -> Result<Samples> {
-        self.draw(&self.observation, count, width, streams, threads)
+        self.draw_wide(&self.observation, count, width, streams, threads)
     }
 
     /// Draws of q at another observation.
@@ -161,10 +187,10 @@ impl Posterior {
         streams: SampleStreams,
         threads: usize,
     ) -> Result<Samples> {
-        self.draw(x, count, 1.0, streams, threads)
+        self.draw_wide(x, count, 1.0, streams, threads)
     }
 
-    fn draw(
+    fn draw_wide(
         &self,
         x: &[f64],
         count: usize,
@@ -198,7 +224,7 @@ impl Posterior {
         }
         theta.truncate(count * dim);
         let acceptance = if drawn == 0 { 1.0 } else { accepted as f64 / drawn as f64 };
-        Ok(Samples { theta, acceptance })
+        Ok(Samples { theta, dim: self.dim(), acceptance })
     }
 
     /// The points that draws of the base go to, without those outside the support.

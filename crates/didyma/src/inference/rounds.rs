@@ -6,10 +6,10 @@
 //! kept: in the latter case they are a sample of the mixture p̃ of all proposals, and the estimators of
 //! [`crate::training::estimator`] correct for p̃ not being the prior.
 
+use super::assignment::Assignment;
 use super::failures::Failing;
-use super::simulating::Simulating;
 use super::split::split;
-use super::state::{Inference, Model, Progress, RoundReport, Scores, Training};
+use super::state::{Inference, Judge, RoundReport, Scores, State, Training};
 use crate::density::Dataset;
 use crate::density::Density;
 use crate::density::coordinates::{Coordinates, Rounds};
@@ -21,42 +21,37 @@ use crate::inference::events::{Event, Observer};
 use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::inference::simulations::Records;
 use crate::inference::truncation::TruncatedPrior;
+use crate::problem::Problem;
 use crate::rng::{Purpose, Streams};
 use crate::training::{Cpu, Device, Machine};
 use crate::training::{Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
-/// Infers the posterior at the model's observation, from `progress` on. `observer` is told of everything in time to
-/// save it: a run that is given its progress back ends with the same bytes as one that was never interrupted.
-/// A number of threads is a machine, too: that many on the CPU.
+/// Infers the posterior of a problem from `state` on. `observer` hears of everything in time to save it: a run that is
+/// given its state back ends with the same bytes as one that was never interrupted. `judge` scores rounds where the
+/// truth is known. A number of threads is a machine, too: that many on the CPU.
+///
+/// [`infer`](crate::infer()) is the front door to this function.
 ///
 /// ```
-/// use didyma::config::{Config, Profile};
-/// use didyma::estimator::Method;
-/// use didyma::SampleStreams;
-/// use didyma::rng::{Purpose, Streams};
-/// use didyma::{Progress, infer};
-/// use didyma::tasks::Task;
-/// # fn main() -> didyma::Result<()> {
+/// use didyma::{Config, State, infer_from, tasks::Task};
 /// let task = Task::named("gaussian-linear").unwrap();
-/// let mut config = Config::new(Profile::Default, Method::Tgrr);
+/// let mut config = Config::default();
 /// (config.rounds, config.simulations, config.train.steps) = (2, 200, Some(20));
-/// let found = infer(&(&task).into(), &config, 2, Progress::default(), &mut ())?;
-/// let posterior = found.posterior.expect("two rounds are finished");
-/// let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
-/// assert_eq!(posterior.sample(100, streams, 1)?.theta.len(), 100 * task.prior.dim());
-/// # Ok(())
-/// # }
+/// let found = infer_from(&task.problem, None, &config, 2, State::default(), &mut ())?;
+/// assert_eq!(found.posterior.expect("two rounds are finished").sample(100, 1)?.len(), 100);
+/// # Ok::<(), didyma::Error>(())
 /// ```
-pub fn infer(
-    model: &Model,
+pub fn infer_from(
+    problem: &Problem,
+    judge: Option<&dyn Judge>,
     config: &Config,
     machine: impl Into<Machine>,
-    progress: Progress,
+    state: State,
     observer: &mut dyn Observer,
 ) -> Result<Inference> {
-    let mut run = Run::new(model, config, machine.into(), progress)?;
+    let mut run = Run { judge, ..Run::new(problem, config, machine.into(), state)? };
     for round in run.reports.len() as u32 + 1..=config.rounds {
         let go_on = run.round(round, observer)?;
         if go_on.is_break() && round < config.rounds || run.reports.len() < round as usize {
@@ -68,30 +63,30 @@ pub fn infer(
     Ok(Inference { posterior, reports: run.reports, finished })
 }
 
-/// The parameters that a run's next round is to simulate, and its number; none if all rounds are done.
+/// The number of the next round and the parameters that it is to simulate; none if all rounds are done.
 ///
-/// [`infer`] simulates the same ones, so that they may as well be simulated elsewhere and handed in as progress.
+/// [`infer_from`] simulates the same ones, so that they may as well be simulated elsewhere and handed in as state.
 pub fn propose(
-    model: &Model,
+    problem: &Problem,
     config: &Config,
     machine: impl Into<Machine>,
-    progress: Progress,
+    state: State,
 ) -> Result<Option<(u32, Vec<f32>)>> {
-    let run = Run::new(model, config, machine.into(), progress)?;
+    let run = Run::new(problem, config, machine.into(), state)?;
     let round = run.reports.len() as u32 + 1;
-    match round <= config.rounds {
-        // Once training has begun, all are simulated: the posterior that they were proposed from may be gone.
-        true if run.training.as_ref().is_some_and(|training| training.round == round) => {
-            Ok(Some((round, run.records.theta(round))))
-        }
-        true => Ok(Some((round, run.propose(round)?))),
-        false => Ok(None),
+    if round > config.rounds {
+        return Ok(None);
     }
+    // Once training has begun, all are simulated: the posterior that they were proposed from may be gone.
+    let trained = run.training.as_ref().is_some_and(|training| training.round == round);
+    let theta = if trained { run.records.theta(round) } else { run.propose(round)? };
+    Ok(Some((round, theta)))
 }
 
 /// A run under way.
 struct Run<'a> {
-    model: &'a Model<'a>,
+    problem: &'a Problem<'a>,
+    judge: Option<&'a dyn Judge>,
     config: &'a Config,
     machine: Machine,
     streams: Streams,
@@ -106,20 +101,28 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(
-        model: &'a Model<'a>,
+        problem: &'a Problem<'a>,
         config: &'a Config,
         machine: Machine,
-        progress: Progress,
+        state: State,
     ) -> Result<Self> {
         config.check()?;
-        model.check()?;
-        let Progress { rows, reports, training } = progress;
-        let dims = (model.prior.dim(), model.observation.len());
-        let records = Records::new(dims, config.simulations, rows);
+        let State { rows, reports, training } = state;
+        let records = Records::new(problem.dims(), config.simulations, rows);
         records.check()?;
         let streams = Streams::new(config.seed);
-        let (latest, failing) = (None, (0, None));
-        Ok(Self { model, config, machine, streams, records, reports, training, latest, failing })
+        Ok(Self {
+            problem,
+            judge: None,
+            config,
+            machine,
+            streams,
+            records,
+            reports,
+            training,
+            latest: None,
+            failing: (0, None),
+        })
     }
 
     /// One round of the algorithm.
@@ -150,7 +153,7 @@ impl<'a> Run<'a> {
         match (proposal, self.posterior()?) {
             (Proposal::Prior, _) | (_, None) => {
                 let streams = self.streams.simulations(Purpose::Parameters, round.into());
-                Ok(self.model.prior.sample_rows(simulations, &streams, self.machine.threads))
+                Ok(self.problem.prior().sample_rows(simulations, &streams, self.machine.threads))
             }
             (Proposal::Posterior, Some(posterior)) => {
                 Ok(posterior.propose(simulations, width, streams, self.machine.threads)?.theta)
@@ -172,9 +175,9 @@ impl<'a> Run<'a> {
         missing: Vec<Range<usize>>,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {
-        let dim = self.model.prior.dim();
-        let simulating = Simulating {
-            simulator: self.model.simulator,
+        let dim = self.problem.prior().dim();
+        let assignment = Assignment {
+            simulator: self.problem.simulator(),
             seed: self.config.seed,
             round,
             theta: crate::Rows::new("theta", theta, dim)?,
@@ -182,13 +185,15 @@ impl<'a> Run<'a> {
             done: self.records.counts(round),
             in_a_row: self.config.failures.in_a_row,
         };
-        simulating.run(self.machine.threads, &mut (&mut self.records, observer))
+        let (rows, go_on) = assignment.run(self.machine.threads, observer)?;
+        self.records.extend(rows);
+        Ok(go_on)
     }
 
     /// The same for the same rows, whenever it is asked: a resumed run learns it again.
     fn learn_of_failures(&mut self, round: u32) -> Result<()> {
         if self.failing.0 != round {
-            let (prior, records) = (self.model.prior, &self.records);
+            let (prior, records) = (self.problem.prior(), &self.records);
             self.failing =
                 (round, Failing::new(prior, records, self.config, round, self.machine.threads)?);
         }
@@ -212,7 +217,7 @@ impl<'a> Run<'a> {
 
     fn fit(&self, training: &mut Training, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
         let Training { round, coordinates, recentred, fit: state } = training;
-        let data = self.records.dataset(self.model.prior, coordinates)?;
+        let data = self.records.dataset(self.problem.prior(), coordinates)?;
         let train = &self.config.train;
         let mut engine = self.engine(*round, state.engine.params.clone(), &data)?;
         let rows = split(&self.records, self.config, *round)?;
@@ -227,7 +232,7 @@ impl<'a> Run<'a> {
 
     /// Coordinates and weights that a round starts from.
     fn start_training(&self, round: u32, before: Option<Training>) -> Result<Training> {
-        let (prior, config) = (self.model.prior, &self.config.coordinates);
+        let (prior, config) = (self.problem.prior(), &self.config.coordinates);
         let (first, newest) = (self.records.of_round(1)?, self.records.of_round(round)?);
         let pool = self.records.pool();
         let rounds = Rounds { first: first.rows()?, newest: newest.rows()?.1, pool: pool.rows()? };
@@ -255,7 +260,9 @@ impl<'a> Run<'a> {
     }
 
     fn density(&self) -> Result<Density> {
-        Density::new(self.config.shape(self.model.prior.dim(), self.model.observation.len()))
+        Density::new(
+            self.config.shape(self.problem.prior().dim(), self.problem.observation().len()),
+        )
     }
 
     /// Where the round is trained: a flow on the device, a score on the cores.
@@ -286,11 +293,11 @@ impl<'a> Run<'a> {
             return Ok(None);
         };
         Ok(Some(Posterior {
-            prior: self.model.prior.clone(),
+            prior: self.problem.prior().clone(),
             coordinates: training.coordinates.clone(),
             density: self.density()?,
             params: training.fit.engine.params.clone(),
-            observation: self.model.observation.to_vec(),
+            observation: self.problem.observation().to_vec(),
             device: self.machine.device.clone(),
         }))
     }
@@ -312,7 +319,7 @@ impl<'a> Run<'a> {
             Scoring::Last => round == self.config.rounds,
             Scoring::None => false,
         };
-        let scores = match self.model.judge.filter(|_| scored).map(|j| j.score(&posterior, round)) {
+        let scores = match self.judge.filter(|_| scored).map(|j| j.score(&posterior, round)) {
             // A posterior that cannot be sampled has no scores; the round is saved all the same.
             None | Some(Err(Error::Leakage { .. })) => Scores::default(),
             Some(scores) => scores?,

@@ -38,8 +38,8 @@ impl Records {
         Self { theta_dim, x_dim, simulations, rows }
     }
 
-    pub fn push(&mut self, row: &SimulatedRow) {
-        self.rows.insert((row.round, row.index), row.clone());
+    pub fn extend(&mut self, rows: Vec<SimulatedRow>) {
+        self.rows.extend(rows.into_iter().map(|row| ((row.round, row.index), row)));
     }
 
     /// Requires every row to have the dimensions of the problem.

@@ -1,34 +1,11 @@
-//! What a run is given, and what it gives.
+//! The state of an inference, its rounds, and what it comes to.
 
 use crate::density::coordinates::Coordinates;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::inference::failures::ValidityReport;
 use crate::inference::posterior::Posterior;
-use crate::problem::prior::Prior;
-use crate::problem::simulator::Simulator;
-use crate::problem::tasks::Task;
 use crate::training::{FitState, StopReason};
 use serde::{Deserialize, Serialize};
-
-/// What is asked: which θ may have led to this observation?
-#[derive(Clone, Copy)]
-pub struct Model<'a> {
-    /// What is known of θ beforehand.
-    pub prior: &'a Prior,
-    /// How x comes about.
-    pub simulator: &'a dyn Simulator,
-    /// x_o.
-    pub observation: &'a [f64],
-    /// Compares a round's posterior with what is known of the truth.
-    pub judge: Option<&'a dyn Judge>,
-}
-
-impl<'a> From<&'a Task> for Model<'a> {
-    fn from(task: &'a Task) -> Self {
-        let Task { prior, simulator, observation, .. } = task;
-        Self { prior, simulator: &**simulator, observation, judge: None }
-    }
-}
 
 /// Knows something of the truth.
 pub trait Judge {
@@ -104,9 +81,9 @@ pub struct RoundReport {
     pub validity: Option<ValidityReport>,
 }
 
-/// How far a run has come: nothing, or what an interrupted one left.
+/// The state of an inference: nothing yet, or what an interrupted one left.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct State {
     /// Simulations, in any order.
     pub rows: Vec<SimulatedRow>,
     /// Finished rounds, in order.
@@ -138,28 +115,4 @@ pub struct Inference {
     pub reports: Vec<RoundReport>,
     /// Whether all rounds are finished, or an observer stopped the run.
     pub finished: bool,
-}
-
-impl Model<'_> {
-    pub(crate) fn check(&self) -> Result<()> {
-        let shape = |name, found, expected, why| {
-            let unit = "numbers";
-            Err(Error::Shape { name, unit, found, expected, why })
-        };
-        let (dim, expected) = (self.prior.dim(), self.simulator.theta_dim());
-        if dim != expected {
-            return shape("prior", dim, expected, "parameters of the simulator");
-        }
-        let (found, expected) = (self.observation.len(), self.simulator.x_dim());
-        if found != expected {
-            return shape("observation", found, expected, "summaries of the simulator");
-        }
-        match self.observation.iter().position(|v| !v.is_finite()) {
-            Some(column) => {
-                let (name, value) = ("observation", self.observation[column]);
-                Err(Error::NotFinite { name, row: 0, column, value })
-            }
-            None => Ok(()),
-        }
-    }
 }

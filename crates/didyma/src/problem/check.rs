@@ -68,7 +68,7 @@ impl SimulatorCheck {
     ) -> Result<Self> {
         let streams = Streams::new(seed);
         let draws = streams.simulations(Purpose::Parameters, 0);
-        let theta = task.prior.sample_rows(simulations, &draws, threads);
+        let theta = task.problem.prior().sample_rows(simulations, &draws, threads);
         let first = streams.simulations(Purpose::Simulation, 0);
         let found = simulate(task, &theta, &first, threads, observe)?;
         // Where all fail, each may take its whole time, and would tell nothing.
@@ -80,12 +80,12 @@ impl SimulatorCheck {
         let Simulations { x, failures, seconds, .. } = found;
         Ok(Self {
             name: task.name.clone(),
-            parameters: task.prior.names().map(str::to_owned).collect(),
+            parameters: task.problem.prior().names().map(str::to_owned).collect(),
             simulations,
             first_failure: failures.first().map(|failure| failure.reason.clone()),
             failures: counted(failures.iter().map(|failure| failure.reason.as_str())),
             seconds,
-            workers: task.simulator.workers().unwrap_or(threads).min(simulations),
+            workers: task.problem.simulator().workers().unwrap_or(threads).min(simulations),
             repeatable,
             random,
             summaries: summaries(task, &x),
@@ -199,8 +199,8 @@ fn simulate(
     threads: usize,
     observe: &mut dyn FnMut(simulator::Progress) -> ControlFlow<()>,
 ) -> Result<Simulations> {
-    let rows = Rows::new("theta", theta, task.prior.dim())?;
-    simulator::simulate(&*task.simulator, rows, streams, 0, threads, observe)
+    let rows = Rows::new("theta", theta, task.problem.prior().dim())?;
+    simulator::simulate(task.problem.simulator(), rows, streams, 0, threads, observe)
 }
 
 /// Whether simulations give the same again, and whether they give something else with another seed. Failed ones tell
@@ -213,7 +213,7 @@ fn repeated(
     threads: usize,
     observe: &mut dyn FnMut(simulator::Progress) -> ControlFlow<()>,
 ) -> Result<Option<(bool, bool)>> {
-    let (dim, columns) = (task.prior.dim(), task.simulator.x_dim());
+    let (dim, columns) = (task.problem.prior().dim(), task.problem.simulator().x_dim());
     let rows = REPEATED.min(theta.len() / dim);
     let theta = &theta[..rows * dim];
     // Its progress is not that of the whole.
@@ -251,12 +251,14 @@ fn counted<'a>(reasons: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
 }
 
 fn summaries(task: &Task, x: &[f32]) -> Vec<SummaryCheck> {
-    let columns = task.simulator.x_dim();
+    let columns = task.problem.simulator().x_dim();
     let column = |i: usize| {
         let values = x.iter().skip(i).step_by(columns).filter(|x| x.is_finite());
         values.map(|&x| f64::from(x)).collect()
     };
-    let of = |(i, name): (usize, &String)| SummaryCheck::new(name, task.observation[i], column(i));
+    let of = |(i, name): (usize, &String)| {
+        SummaryCheck::new(name, task.problem.observation()[i], column(i))
+    };
     task.summaries.iter().enumerate().map(of).collect()
 }
 
@@ -265,39 +267,42 @@ mod tests {
     use super::*;
     use crate::problem::simulator::from_fn;
 
-    fn checked(change: impl FnOnce(&mut Task)) -> SimulatorCheck {
-        let mut task = Task::named("gaussian-mixture").unwrap();
-        change(&mut task);
+    use crate::problem::Problem;
+
+    fn checked(
+        change: impl FnOnce(Problem<'static>) -> Result<Problem<'static>>,
+    ) -> SimulatorCheck {
+        let task = Task::named("gaussian-mixture").unwrap();
+        let task = Task { problem: change(task.problem).unwrap(), ..task };
         let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
         SimulatorCheck::run(&task, 100, 1, 2, go_on).unwrap()
     }
 
     #[test]
     fn a_good_simulator_passes_without_a_word() {
-        let check = checked(|_| {});
+        let check = checked(Ok);
         assert!(check.passed() && check.notes().is_empty(), "{:?}", check.notes());
         assert_eq!((check.repeatable, check.random), (Some(true), Some(true)));
     }
 
     #[test]
     fn faults_are_told() {
-        let far = checked(|task| task.observation[0] = 1e6);
+        let far = checked(|problem| problem.with_observation([1e6, 0.0]));
         assert!(far.passed() && far.notes()[0].contains("beyond all simulations"));
-        let constant = checked(|task| {
-            task.simulator = Box::new(from_fn(2, 2, |theta, _, x| (x[0], x[1]) = (theta[0], 3.0)));
+        let constant = checked(|problem| {
+            problem.with_simulator(from_fn(2, 2, |theta, _, x| (x[0], x[1]) = (theta[0], 3.0)))
         });
         let notes = constant.notes().join("\n");
         assert!(notes.contains("another seed gave the same") && notes.contains("is 3 in every"));
         let count = std::sync::atomic::AtomicU32::new(0);
-        let unseeded = checked(|task| {
-            task.simulator = Box::new(from_fn(2, 2, move |_, _, x| {
+        let unseeded = checked(|problem| {
+            problem.with_simulator(from_fn(2, 2, move |_, _, x| {
                 x.fill(f64::from(count.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
-            }));
+            }))
         });
         assert!(!unseeded.passed() && unseeded.notes()[0].contains("seed every random generator"));
-        let broken = checked(|task| {
-            task.simulator = Box::new(from_fn(2, 2, |_, _, x| x[0] = f64::NAN));
-        });
+        let broken =
+            checked(|problem| problem.with_simulator(from_fn(2, 2, |_, _, x| x[0] = f64::NAN)));
         assert!(!broken.passed() && broken.failures == [("summary 1 is NaN".to_owned(), 100)]);
         assert!(broken.notes()[0].contains("every simulation failed"));
     }

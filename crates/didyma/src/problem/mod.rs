@@ -1,9 +1,11 @@
-//! The question: which parameters may have led to this observation? A prior, a simulator, an observation.
+//! The question: which parameters may have led to this observation?
 
 pub mod check;
 pub mod prior;
+mod question;
 pub(crate) mod record;
 pub mod simulator;
 pub mod tasks;
 
-pub use record::{Problem, Source};
+pub use question::Problem;
+pub use record::{ProblemRecord, Source};

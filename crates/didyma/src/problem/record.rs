@@ -1,5 +1,6 @@
 //! A problem without anything that runs: what is stored of it.
 
+use super::Problem;
 use crate::error::{Error, Result};
 use crate::problem::prior::Prior;
 use crate::problem::simulator::Elsewhere;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A problem without anything that runs: what a run is of, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Problem {
+pub struct ProblemRecord {
     /// What it is called.
     pub name: String,
     /// In one line.
@@ -44,26 +45,28 @@ pub enum Source {
     },
 }
 
-impl Problem {
+impl ProblemRecord {
     /// The problem with its simulator; no process is started before the first simulation.
     pub fn task(&self) -> Result<Task> {
         let Self { name, about, prior, labels, summaries, observation, truth, source } =
             self.clone();
-        let simulator = match source {
+        let problem = match source {
             Source::Function { .. } => {
-                Box::new(Elsewhere { theta_dim: prior.dim(), x_dim: observation.len() })
+                let (theta_dim, x_dim) = (prior.dim(), observation.len());
+                Problem::new(prior, Elsewhere { theta_dim, x_dim }, observation)?
             }
             Source::Program(program) => {
                 let parameters = prior.names().map(str::to_owned).collect();
-                program.simulator(parameters, summaries.clone())?
+                let simulator = program.simulator(parameters, summaries.clone())?;
+                Problem::new(prior, simulator, observation)?
             }
             Source::Task(of) => {
                 let task = built_in(&of)?;
-                if task.prior == prior && task.observation == observation {
+                if *task.problem.prior() == prior && task.problem.observation() == observation {
                     // All that is known of the task is true of the problem.
                     return Ok(Task { name, about, labels, summaries, truth, ..task });
                 }
-                task.simulator
+                Problem { prior, observation, ..task.problem }.checked()?
             }
         };
         let (scale, support) = (None, None);
@@ -71,9 +74,7 @@ impl Problem {
         Ok(Task {
             name,
             about,
-            prior,
-            simulator,
-            observation,
+            problem,
             truth,
             scale,
             labels,

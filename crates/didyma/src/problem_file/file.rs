@@ -5,7 +5,7 @@ use super::priors::parameters;
 use super::reader::{Document, Fields, Node};
 use super::simulator::{KINDS, source};
 use crate::error::{Error, Result};
-use crate::problem::record::{Problem, Source, built_in};
+use crate::problem::record::{ProblemRecord, Source, built_in};
 use crate::problem::tasks::Task;
 use crate::storage::table::Table;
 use std::path::Path;
@@ -40,7 +40,7 @@ use toml::de::DeTable;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProblemFile {
     /// The problem.
-    pub problem: Problem,
+    pub problem: ProblemRecord,
     /// How to infer.
     pub settings: FileSettings,
 }
@@ -76,7 +76,7 @@ impl ProblemFile {
     }
 }
 
-fn problem(root: &Fields, path: &Path) -> Result<Problem> {
+fn problem(root: &Fields, path: &Path) -> Result<ProblemRecord> {
     let name = root.get("name").map_or_else(|| Ok(usual_name(path)), |node| node_name(&node))?;
     let about = root.get("about").map_or(Ok(String::new()), |node| node.text())?;
     let remedy = "say how to simulate, as [simulator] command = [\"python3\", \"worker.py\"]";
@@ -89,16 +89,19 @@ fn problem(root: &Fields, path: &Path) -> Result<Problem> {
     };
     let (prior, labels, truth) = match (root.table("parameters")?, &task) {
         (Some(table), _) => parameters(&table)?,
-        (None, Some(task)) => (task.prior.clone(), task.labels.clone(), task.truth.clone()),
+        (None, Some(task)) => {
+            (task.problem.prior().clone(), task.labels.clone(), task.truth.clone())
+        }
         (None, None) => return Err(root.error("parameters", NO_PARAMETERS)),
     };
     let (observation, summaries) = match (root.table("observation")?, &task) {
         (Some(table), task) => observation(&table, path, task.as_ref())?,
-        (None, Some(task)) => (task.observation.clone(), task.summaries.clone()),
+        (None, Some(task)) => (task.problem.observation().to_vec(), task.summaries.clone()),
         (None, None) => return Err(root.error("observation", NO_OBSERVATION)),
     };
     task.map_or(Ok(()), |task| check_sizes(root, &task, prior.dim(), observation.len()))?;
-    let problem = Problem { name, about, prior, labels, summaries, observation, truth, source };
+    let problem =
+        ProblemRecord { name, about, prior, labels, summaries, observation, truth, source };
     // What is wrong with a program, such as an unknown {word} in it, is told now and with its line.
     problem.task().map_err(|error| {
         let named = KINDS.iter().find_map(|kind| simulator.get(kind));
@@ -116,8 +119,8 @@ const NO_OBSERVATION: &str =
 /// A built-in task's simulator has its own numbers of parameters and summaries.
 fn check_sizes(root: &Fields, task: &Task, parameters: usize, summaries: usize) -> Result<()> {
     let sizes = [
-        ("parameters", parameters, task.prior.dim()),
-        ("observation", summaries, task.observation.len()),
+        ("parameters", parameters, task.problem.prior().dim()),
+        ("observation", summaries, task.problem.observation().len()),
     ];
     for (field, found, needed) in sizes {
         if found != needed {

@@ -30,7 +30,7 @@ pub fn schema() -> Value {
     of["profile"]["enum"] = json!(Profile::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     root["properties"]["simulator"]["properties"]["task"] = names(Task::NAMES.to_vec());
     // What a setting is now tells what it takes.
-    let config = Config::new(Profile::Default, Algorithm::Tsnpe);
+    let config = Config::default();
     let all = config.to_json();
     for (key, _, about) in config.list() {
         let present = all.pointer(&format!("/{}", key.replace('.', "/"))).unwrap_or(&Value::Null);

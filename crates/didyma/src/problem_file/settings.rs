@@ -2,36 +2,34 @@
 
 use super::reader::{Fields, Node};
 use crate::error::{Error, Result};
-use crate::inference::config::{Algorithm, Config, Profile};
+use crate::inference::config::{Config, Layer};
 use crate::named::Named;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The settings of a run that a problem file has.
-#[derive(Clone, Debug, PartialEq)]
+/// The settings of a run that a problem file has; by default none.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileSettings {
     path: PathBuf,
-    method: Option<Algorithm>,
-    profile: Option<Profile>,
-    /// Name, value and line of each other setting.
-    set: Vec<(String, String, usize)>,
+    layer: Layer,
+    /// The line of each of the layer's settings.
+    lines: Vec<usize>,
 }
 
 impl FileSettings {
     pub(super) fn of(root: &Fields, path: &Path) -> Result<Self> {
-        let mut found =
-            Self { path: path.to_owned(), method: None, profile: None, set: Vec::new() };
+        let mut found = Self { path: path.to_owned(), ..Self::default() };
         let Some(table) = root.table("inference")? else { return Ok(found) };
         for name in table.names() {
             let Some(node) = table.get(name) else { continue };
             match name {
-                "method" => found.method = Some(named(&node)?),
-                "profile" => found.profile = Some(named(&node)?),
+                "method" => found.layer.method = Some(named(&node)?),
+                "profile" => found.layer.profile = Some(named(&node)?),
                 _ => found.take(name, &node)?,
             }
         }
         // All are tried at once, so that a mistake is told with its line before anything begins.
-        found.config(None, None)?;
+        found.start(&Layer::default())?;
         Ok(found)
     }
 
@@ -50,26 +48,43 @@ impl FileSettings {
             }
             other => other.to_string(),
         };
-        self.set.push((key.to_owned(), value, node.line()));
+        self.layer.set(key, value);
+        self.lines.push(node.line());
         Ok(())
     }
 
-    /// The settings of the file, starting from this profile and method rather than the file's if they are given.
-    pub fn config(&self, profile: Option<Profile>, method: Option<Algorithm>) -> Result<Config> {
-        let method = method.or(self.method).unwrap_or(Algorithm::Tsnpe);
-        let profile = profile.or(self.profile).unwrap_or(Profile::Default);
+    /// All settings, checked: the file's on top of its profile and method, then those of the caller, who may also choose
+    /// another profile and method to start from.
+    pub fn config(&self, caller: &Layer) -> Result<Config> {
+        let mut config = self.start(caller)?;
+        caller.apply(&mut config)?;
+        config
+            .check()
+            .map_err(|error| if caller.sets(&error) { error } else { self.located(error) })?;
+        Ok(config)
+    }
+
+    /// The file's settings on top of the profile and the method that `caller` or the file chooses.
+    fn start(&self, caller: &Layer) -> Result<Config> {
+        let method = caller.method.or(self.layer.method).unwrap_or_default();
+        let profile = caller.profile.or(self.layer.profile).unwrap_or_default();
         let mut config = Config::new(profile, method);
-        for (key, value, line) in &self.set {
-            config.set(key, value).map_err(|error| self.told(*line, key, &error))?;
+        for (key, value, line) in self.settings() {
+            config.set(key, value).map_err(|error| self.told(line, key, &error))?;
         }
         Ok(config)
     }
 
+    fn settings(&self) -> impl Iterator<Item = (&str, &str, usize)> {
+        let settings = self.layer.settings.iter().zip(&self.lines);
+        settings.map(|((key, value), line)| (&**key, &**value, *line))
+    }
+
     /// The error about a setting, with its line if it is in the file.
-    pub fn located(&self, error: Error) -> Error {
+    fn located(&self, error: Error) -> Error {
         let Error::Setting { name, .. } = &error else { return error };
-        match self.set.iter().find(|(key, ..)| key == name) {
-            Some((key, _, line)) => self.told(*line, key, &error),
+        match self.settings().find(|(key, ..)| key == name) {
+            Some((key, _, line)) => self.told(line, key, &error),
             None => error,
         }
     }

@@ -88,7 +88,7 @@ impl RunData {
         let task = manifest.problem().ok();
         let prior = match (&posterior, &task) {
             (Some(posterior), _) => posterior.prior().clone(),
-            (None, Some(task)) => task.prior.clone(),
+            (None, Some(task)) => task.problem.prior().clone(),
             (None, None) => return Err(unknown(&manifest.task)),
         };
         let streams = Streams::new(manifest.config.seed);
@@ -100,7 +100,7 @@ impl RunData {
         let predictive = match (task, &theta) {
             (Some(task), Some(theta)) if manifest.is_cheap() => {
                 let some = &theta[..(PREDICTIVE * dim).min(theta.len())];
-                Some(predictive(&*task.simulator, some, streams, threads)?)
+                Some(predictive(task.problem.simulator(), some, streams, threads)?)
             }
             _ => None,
         };
@@ -130,7 +130,7 @@ impl RunData {
     /// costs next to nothing.
     pub fn with_predictive(self, simulations: usize, threads: usize) -> Result<Self> {
         let task = self.manifest.problem()?;
-        self.predicted_by(&*task.simulator, simulations, threads)
+        self.predicted_by(task.problem.simulator(), simulations, threads)
     }
 
     /// The same with another simulator, for a run whose own is not here.
@@ -189,7 +189,8 @@ fn name_of(path: &Path) -> String {
 
 fn observation(posterior: Option<&Posterior>, task: Option<&Task>) -> Vec<(String, f64)> {
     let values = posterior.map(|posterior| posterior.observation().to_vec());
-    let values = values.or_else(|| task.map(|task| task.observation.clone())).unwrap_or_default();
+    let values =
+        values.or_else(|| task.map(|task| task.problem.observation().to_vec())).unwrap_or_default();
     let name = |i: usize| match task.and_then(|task| task.summaries.get(i)) {
         Some(name) => name.clone(),
         None => format!("x{}", i + 1),
@@ -205,14 +206,17 @@ pub fn columns(rows: &[f32], dim: usize) -> Columns {
 fn reference(task: &Task, streams: Streams, threads: usize) -> Result<Option<Columns>> {
     match task.reference {
         Reference::None => Ok(None),
-        _ => Ok(Some(columns(&task.reference(REFERENCE, &streams, threads)?, task.prior.dim()))),
+        _ => Ok(Some(columns(
+            &task.reference(REFERENCE, &streams, threads)?,
+            task.problem.prior().dim(),
+        ))),
     }
 }
 
 /// Samples of the posterior; none where it is nearly all outside of the prior, of which the summary warns.
 fn samples(posterior: &Posterior, streams: Streams, threads: usize) -> Result<Option<Vec<f32>>> {
     let from = SampleStreams::new(streams, Purpose::Posterior, 0);
-    match posterior.sample(SAMPLES, from, threads) {
+    match posterior.draw(SAMPLES, from, threads) {
         Ok(found) => Ok(Some(found.theta)),
         Err(Error::Leakage { .. }) => Ok(None),
         Err(other) => Err(other),

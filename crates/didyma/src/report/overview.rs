@@ -41,7 +41,7 @@ impl Overview {
             let observed = Summaries::of_round(run, last)?.far(posterior.observation());
             summary.warnings.extend(observed);
             let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
-            let theta = posterior.sample(SAMPLES, from, threads)?.theta;
+            let theta = posterior.draw(SAMPLES, from, threads)?.theta;
             let samples = columns(&theta, posterior.dim());
             summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
             parameters = parameter_lines(posterior.prior(), &samples, summary.truth.as_deref());

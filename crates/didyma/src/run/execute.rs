@@ -4,7 +4,7 @@ use super::{Manifest, Recorder, RunDir, posterior};
 use crate::error::Result;
 use crate::evaluation::TaskJudge;
 use crate::inference::events::Observer;
-use crate::inference::{Inference, Model, Progress, infer};
+use crate::inference::{Inference, State, infer_from};
 use crate::problem::tasks::Task;
 use crate::rng::Streams;
 use crate::training::Machine;
@@ -13,7 +13,7 @@ use crate::training::Machine;
 pub fn carry_on(
     run: RunDir,
     task: &Task,
-    progress: Progress,
+    state: State,
     machine: impl Into<Machine>,
     observer: &mut dyn Observer,
 ) -> Result<Inference> {
@@ -21,9 +21,9 @@ pub fn carry_on(
     let threads = machine.threads;
     let config = Manifest::of(&run)?.config;
     let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
-    let model = Model { judge: Some(&judge), ..task.into() };
-    let mut both = (Recorder::new(run, progress.reports.clone())?, observer);
-    let mut found = infer(&model, &config, machine.clone(), progress, &mut both)?;
+    let mut both = (Recorder::new(run, state.reports.clone())?, observer);
+    let mut found =
+        infer_from(&task.problem, Some(&judge), &config, machine.clone(), state, &mut both)?;
     let recorder = both.0;
     if found.posterior.is_none() && !found.reports.is_empty() {
         found.posterior = Some(posterior(recorder.run())?.on(machine.device));

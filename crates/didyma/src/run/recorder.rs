@@ -53,7 +53,7 @@ impl Recorder {
         posterior.save(&self.run.model(config.rounds), &self.manifest.to_json())?;
         let streams = Streams::new(config.seed);
         let from = SampleStreams::new(streams, Purpose::Posterior, 0);
-        let theta = posterior.sample(config.samples, from, threads)?.theta;
+        let theta = posterior.draw(config.samples, from, threads)?.theta;
         let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
         let columns: Vec<Vec<f32>> = (0..names.len())
             .map(|i| theta.iter().skip(i).step_by(names.len()).copied().collect())

@@ -6,12 +6,12 @@ use crate::error::{Error, FileProblem, Result};
 use crate::evaluation::levels::TrainedFlow;
 use crate::inference::config::Start;
 use crate::inference::posterior::Posterior;
-use crate::inference::{Progress, RoundReport, Training};
+use crate::inference::{RoundReport, State, Training};
 use crate::training::{EngineState, FitState};
 use std::io::ErrorKind;
 
-/// What a run has come to, for [`crate::inference::infer`] to go on from.
-pub fn progress(run: &RunDir) -> Result<Progress> {
+/// What a run has come to, for [`crate::infer_from`] to go on from.
+pub fn progress(run: &RunDir) -> Result<State> {
     let (reports, rows) = (reports(run)?, run.rows()?);
     let (config, finished) = (Manifest::of(run)?.config, reports.len() as u32);
     let simulated = |round| rows.iter().filter(|row| row.round == round).count();
@@ -37,7 +37,7 @@ pub fn progress(run: &RunDir) -> Result<Progress> {
         None if needed => return Err(bad("it is missing".to_owned())),
         None => Some(after(run, &reports)?),
     };
-    Ok(Progress { rows, reports, training })
+    Ok(State { rows, reports, training })
 }
 
 /// The state after the last finished round, from its model: the optimiser starts anew in the next one anyway.

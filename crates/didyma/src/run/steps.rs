@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 use crate::inference::config::Config;
 use crate::inference::events::{Event, Observer};
 use crate::inference::steps::Steps;
-use crate::problem::record::Problem;
+use crate::problem::record::ProblemRecord;
 use serde_json::Value;
 use std::path::Path;
 
 impl Steps {
     /// Writes all of it as a finished run, in a new directory.
-    pub fn save(&self, path: &Path, problem: Problem, threads: usize) -> Result<()> {
+    pub fn save(&self, path: &Path, problem: ProblemRecord, threads: usize) -> Result<()> {
         let rounds = self.finished.len() as u32;
         if rounds == 0 {
             let problem = "is not trained yet: train first".to_owned();

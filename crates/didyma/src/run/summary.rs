@@ -5,7 +5,7 @@ use crate::error::{Error, FileProblem, Result};
 use crate::inference::RoundReport;
 use crate::inference::config::{Config, Inner};
 use crate::named::Named;
-use crate::problem::record::{Problem, built_in};
+use crate::problem::record::{ProblemRecord, built_in};
 use crate::problem::tasks::Task;
 use crate::training::estimator::{Method, Pool, Settings};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Manifest {
     pub task: String,
     /// The user's problem, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Problem>,
+    pub problem: Option<ProblemRecord>,
     /// Every setting.
     pub config: Config,
 }
@@ -30,7 +30,7 @@ impl Manifest {
     }
 
     /// A run of a problem of one's own.
-    pub fn of_problem(problem: Problem, config: Config) -> Self {
+    pub fn of_problem(problem: ProblemRecord, config: Config) -> Self {
         Self { task: problem.name.clone(), problem: Some(problem), config }
     }
 
@@ -44,7 +44,7 @@ impl Manifest {
 
     /// Whether simulations cost next to nothing, so that figures may make some.
     pub fn is_cheap(&self) -> bool {
-        self.problem.as_ref().is_none_or(Problem::is_cheap)
+        self.problem.as_ref().is_none_or(ProblemRecord::is_cheap)
     }
 
     /// The true parameters, if they are known.

@@ -8,7 +8,7 @@ use didyma::prior::Prior;
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{Manifest, Recorder, RunDir, progress};
 use didyma::{Event, Observer};
-use didyma::{Inference, Model, Progress, infer};
+use didyma::{Inference, Problem, State, infer_from};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ impl Observer for Impatient {
 fn samples(found: Inference) -> Vec<f32> {
     assert!(found.finished);
     let streams = SampleStreams::new(Streams::new(5), Purpose::Posterior, 0);
-    found.posterior.unwrap().sample(100, streams, 2).unwrap().theta
+    found.posterior.unwrap().draw(100, streams, 2).unwrap().theta
 }
 
 const SCRIPT: &str = r#"
@@ -54,13 +54,11 @@ fn a_run_that_was_interrupted_ends_as_if_it_had_not_been() {
     let bench = Bench::worker(SCRIPT).limits(600.0, 600.0);
     let simulator = bench.simulator();
     let prior = Prior::uniform(["a", "b"], [0.0; 2], [1.0; 2]).unwrap();
-    let observation = [0.5, 0.4];
-    let (simulator, judge) = (&*simulator, None);
-    let model = Model { prior: &prior, simulator, observation: &observation, judge };
+    let model = Problem::new(prior, simulator, [0.5, 0.4]).unwrap();
     let mut config = Config::new(Profile::Default, Method::Tgrr);
     (config.rounds, config.simulations, config.train.steps) = (2, 60, Some(20));
     (config.flow.layers, config.flow.units) = (2, 8);
-    let whole = samples(infer(&model, &config, 2, Progress::default(), &mut ()).unwrap());
+    let whole = samples(infer_from(&model, None, &config, 2, State::default(), &mut ()).unwrap());
 
     let hang = bench.folder.path().join("hang");
     std::fs::write(&hang, "").unwrap();
@@ -69,7 +67,7 @@ fn a_run_that_was_interrupted_ends_as_if_it_had_not_been() {
     let run = RunDir::create(&dir, &manifest.to_json().to_string()).unwrap();
     let impatient = Impatient { empty: 0, broken: None };
     let mut observer = (Recorder::new(run, Vec::new()).unwrap(), impatient);
-    let found = infer(&model, &config, 2, Progress::default(), &mut observer).unwrap();
+    let found = infer_from(&model, None, &config, 2, State::default(), &mut observer).unwrap();
     assert!(!found.finished);
     assert!(observer.1.broken.unwrap().elapsed() < Duration::from_secs(1));
     drop(observer);
@@ -82,5 +80,8 @@ fn a_run_that_was_interrupted_ends_as_if_it_had_not_been() {
     let reasons: Vec<&String> = stored.rows.iter().filter_map(|row| row.x.as_ref().err()).collect();
     assert!(reasons.iter().all(|reason| reason.contains("exit code 1\nits last words:\ntoo much")));
     let mut recorder = Recorder::new(run, Vec::new()).unwrap();
-    assert_eq!(samples(infer(&model, &config, 2, stored, &mut recorder).unwrap()), whole);
+    assert_eq!(
+        samples(infer_from(&model, None, &config, 2, stored, &mut recorder).unwrap()),
+        whole
+    );
 }

@@ -2,14 +2,14 @@
 
 use didyma::coordinates::Coordinates;
 use didyma::{Event, Observer};
-use didyma::{Progress, Training};
+use didyma::{State, Training};
 use std::ops::ControlFlow;
 
 /// Keeps what a run has come to after every event, as a directory would.
 #[derive(Default)]
 pub struct Keeper {
-    pub now: Progress,
-    pub all: Vec<Progress>,
+    pub now: State,
+    pub all: Vec<State>,
     pub stop_after: Option<usize>,
 }
 

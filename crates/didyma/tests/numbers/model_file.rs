@@ -8,7 +8,7 @@ use didyma::Posterior;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
 use didyma::tasks::Task;
-use didyma::{Progress, infer};
+use didyma::{State, infer_from};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn saved(dir: &Path) -> (Posterior, PathBuf) {
     (config.rounds, config.simulations, config.train.epochs) = (1, 20, 1);
     (config.flow.layers, config.flow.units) = (2, 6);
     let task = Task::named("two-moons").unwrap();
-    let found = infer(&(&task).into(), &config, 1, Progress::default(), &mut ()).unwrap();
+    let found = infer_from(&task.problem, None, &config, 1, State::default(), &mut ()).unwrap();
     let (posterior, path) = (found.posterior.unwrap(), dir.join("model.safetensors"));
     posterior.save(&path, &Value::Null).unwrap();
     (posterior, path)

@@ -12,10 +12,10 @@ const STREAMS: Streams = Streams::new(8);
 
 fn abc(task: &Task, particles: usize, simulations: u64) -> SmcAbc<'_> {
     SmcAbc {
-        prior: &task.prior,
-        simulator: &*task.simulator,
+        prior: task.problem.prior(),
+        simulator: task.problem.simulator(),
         support: None,
-        observation: &task.observation,
+        observation: task.problem.observation(),
         scale: task.scale.as_ref().unwrap(),
         particles,
         simulations,
@@ -74,7 +74,11 @@ fn adjustment_is_exact_where_the_regression_is_linear() {
     assert!(effective > 100.0, "{effective}");
     let error = 4.5 / effective.sqrt();
     for k in 0..10 {
-        assert!((mean[k] - 0.5 * task.observation[k]).abs() < error * exact, "{k}: {}", mean[k]);
+        assert!(
+            (mean[k] - 0.5 * task.problem.observation()[k]).abs() < error * exact,
+            "{k}: {}",
+            mean[k]
+        );
         assert!((sd[k] / exact - 1.0).abs() < error, "{k}: {}", sd[k]);
     }
     let total = |sd: &[f64]| sd.iter().sum::<f64>();

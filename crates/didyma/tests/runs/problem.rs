@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use didyma::Source;
-use didyma::config::{Algorithm, Profile};
+use didyma::config::{Algorithm, Layer, Profile};
 use didyma::prior::Marginal;
 use didyma::problem_file::{FIELDS, ProblemFile, schema};
 use didyma::simulator::program::Call;
@@ -76,14 +76,17 @@ fn every_field_is_read() {
     assert!(program.folder.is_absolute() && program.folder.ends_with("here"));
     assert_eq!((program.workers, program.time_limit, program.start_limit), (Some(3), 2.5, 10.0));
     assert_eq!(program.launcher, ["srun", "-n1"]);
-    let config = settings.config(None, None).unwrap();
+    let config = settings.config(&Layer::default()).unwrap();
     assert_eq!((config.algorithm().name(), config.profile), ("tgrr", Profile::Paper));
     assert_eq!((config.rounds, config.simulations, config.seed), (3, 500, 9));
     assert_eq!((config.train.batch, config.flow.layers), (50, 4));
-    let other = settings.config(Some(Profile::Default), Some(Algorithm::Tsnpe)).unwrap();
+    let other = {
+        let (method, profile) = (Some(Algorithm::Tsnpe), Some(Profile::Default));
+        settings.config(&Layer { method, profile, ..Layer::default() }).unwrap()
+    };
     assert_eq!((other.algorithm().name(), other.rounds), ("tsnpe", 3), "the command line wins");
     let text = serde_json::to_string(&problem).unwrap();
-    assert_eq!(serde_json::from_str::<didyma::Problem>(&text).unwrap(), problem);
+    assert_eq!(serde_json::from_str::<didyma::ProblemRecord>(&text).unwrap(), problem);
 }
 
 use didyma::Named;
@@ -96,7 +99,7 @@ fn the_rest_has_defaults() {
     assert_eq!((program.workers, program.time_limit, program.start_limit), (None, 600.0, 60.0));
     assert_eq!((file.problem.name.as_str(), &*file.problem.summaries[0]), ("here", "x1"));
     let task = parse("[simulator]\ntask = \"mg1\"").unwrap().problem.task().unwrap();
-    assert_eq!((task.prior.dim(), task.summaries.len()), (3, 5));
+    assert_eq!((task.problem.prior().dim(), task.summaries.len()), (3, 5));
     assert!(task.scale.is_some(), "all is known of the built-in task itself");
     let changed = "[observation]\nx = [0, 1, 2, 3, 4]\n[simulator]\ntask = \"mg1\"";
     let task = parse(changed).unwrap().problem.task().unwrap();
@@ -392,8 +395,7 @@ fn faults_of_other_simulators_are_told() {
 #[test]
 fn settings_out_of_range_are_told_with_their_line() {
     let file = parse(&FULL.replace("layers = 4", "layers = 0")).unwrap();
-    let config = file.settings.config(None, None).unwrap();
-    let error = file.settings.located(config.check().unwrap_err()).to_string();
+    let error = file.settings.config(&Layer::default()).unwrap_err().to_string();
     assert!(
         error.contains("problem.toml, line 33: inference.flow.layers cannot be used"),
         "{error}"

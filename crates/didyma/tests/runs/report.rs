@@ -10,7 +10,7 @@ use didyma::run::{Manifest, Recorder, RunDir};
 use didyma::simulator::from_fn;
 use didyma::tasks::Task;
 use didyma::{Event, Observer};
-use didyma::{Model, Progress, infer};
+use didyma::{Problem, State, infer_from};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -35,18 +35,18 @@ impl Observer for StopAfter {
     }
 }
 
-fn run(dir: &Path, model: &Model, task: &str, config: &Config, rounds: u32) -> RunData {
+fn run(dir: &Path, model: &Problem, task: &str, config: &Config, rounds: u32) -> RunData {
     let manifest = Manifest::of_task(task, config.clone());
     let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
     let mut observer = (Recorder::new(run, Vec::new()).unwrap(), StopAfter(rounds));
-    infer(model, config, 2, Progress::default(), &mut observer).unwrap();
+    infer_from(model, None, config, 2, State::default(), &mut observer).unwrap();
     drop(observer);
     RunData::read(dir, true, 2).unwrap()
 }
 
 fn of_task(dir: &Path, name: &str, config: &Config, rounds: u32) -> RunData {
     let task = Task::named(name).unwrap();
-    run(dir, &(&task).into(), name, config, rounds)
+    run(dir, &task.problem, name, config, rounds)
 }
 
 fn figures(runs: &Comparison) -> Vec<&'static str> {
@@ -167,8 +167,7 @@ fn one_to_thirty_parameters_fit_a_page() {
             (0..dim).map(|i| (format!("angle{i}"), Marginal::Normal { mean: 0.0, sd: 1.0 }));
         let prior = Prior::new(names).unwrap();
         let observation = vec![0.5; dim];
-        let model =
-            Model { prior: &prior, simulator: &simulator, observation: &observation, judge: None };
+        let model = Problem::new(prior, simulator, observation).unwrap();
         let dir = folder.path().join(dim.to_string());
         let runs = vec![run(&dir, &model, "mine", &tiny(Method::Tgrr, 1), 9)];
         let runs = Comparison::new(runs).unwrap();

@@ -176,14 +176,21 @@ fn rows_are_the_same_for_any_number_of_threads_and_any_cut() {
     let go_on = &mut |_: Progress| ControlFlow::Continue(());
     for name in Task::NAMES {
         let task = Task::named(name).unwrap();
-        let (count, dim) = (if name == "hodgkin-huxley" { 24 } else { 600 }, task.prior.dim());
-        let theta = task.prior.sample_rows(count, &STREAMS.simulations(Purpose::Parameters, 1), 2);
+        let (count, dim) =
+            (if name == "hodgkin-huxley" { 24 } else { 600 }, task.problem.prior().dim());
+        let theta = task.problem.prior().sample_rows(
+            count,
+            &STREAMS.simulations(Purpose::Parameters, 1),
+            2,
+        );
         let rows = |part: std::ops::Range<usize>| {
             Rows::new("theta", &theta[part.start * dim..part.end * dim], dim).unwrap()
         };
         let mut run = |part: std::ops::Range<usize>, threads| {
             let first = part.start as u64;
-            simulate(&*task.simulator, rows(part), &streams, first, threads, go_on).unwrap().x
+            simulate(task.problem.simulator(), rows(part), &streams, first, threads, go_on)
+                .unwrap()
+                .x
         };
         let whole = run(0..count, 1);
         assert_eq!(run(0..count, 3), whole, "{name}");

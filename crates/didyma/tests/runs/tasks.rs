@@ -31,12 +31,14 @@ fn scale(task: &Task) -> &[f64] {
 fn run(task: &Task, theta: Option<&[f64]>, count: usize) -> (Vec<f32>, Vec<f32>) {
     let all = match theta {
         Some(theta) => theta.iter().map(|&t| t as f32).collect::<Vec<_>>().repeat(count),
-        None => task.prior.sample_rows(count, &STREAMS.simulations(Purpose::Parameters, 0), 2),
+        None => {
+            task.problem.prior().sample_rows(count, &STREAMS.simulations(Purpose::Parameters, 0), 2)
+        }
     };
-    let rows = Rows::new("theta", &all, task.prior.dim()).unwrap();
+    let rows = Rows::new("theta", &all, task.problem.prior().dim()).unwrap();
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
     let go_on = &mut |_: Progress| ControlFlow::Continue(());
-    let found = simulate(&*task.simulator, rows, &streams, 0, 2, go_on).unwrap();
+    let found = simulate(task.problem.simulator(), rows, &streams, 0, 2, go_on).unwrap();
     assert!(found.failures.is_empty() && found.done == count);
     (all, found.x)
 }
@@ -53,16 +55,16 @@ fn every_task_is_complete() {
     for name in Task::NAMES {
         let task = task(name);
         assert_eq!(task.name, name);
-        let (d, c) = (task.prior.dim(), task.simulator.x_dim());
-        assert_eq!((task.simulator.theta_dim(), truth(&task).len()), (d, d), "{name}");
+        let (d, c) = (task.problem.prior().dim(), task.problem.simulator().x_dim());
+        assert_eq!((task.problem.simulator().theta_dim(), truth(&task).len()), (d, d), "{name}");
         assert_eq!(
-            (task.observation.len(), scale(&task).len(), task.summaries.len()),
+            (task.problem.observation().len(), scale(&task).len(), task.summaries.len()),
             (c, c, c),
             "{name}"
         );
         assert_eq!(task.labels.len(), d, "{name}");
         assert!(
-            task.prior.contains(truth(&task)) && scale(&task).iter().all(|&s| s > 0.0),
+            task.problem.prior().contains(truth(&task)) && scale(&task).iter().all(|&s| s > 0.0),
             "{name}"
         );
         let (_, x) = run(&task, None, 200);
@@ -113,13 +115,13 @@ fn two_moons_has_its_closed_form_moments() {
 fn two_moons_has_its_ideal_scores() {
     let task = task("two-moons");
     let Density::Normalised(density) = task.density else { panic!("its density is known") };
-    let log_p = density(&task.observation, truth(&task));
+    let log_p = density(task.problem.observation(), truth(&task));
     assert!((log_p - 4.1508).abs() < 5e-5, "{log_p}");
     assert!((nlog(log_p, 1.0) + 4.1508 - 0.001f64.ln_1p()).abs() < 5e-5);
     // Entropy of the density under its own sampler: −3.6560 in closed form.
     let n = 400_000;
     let theta = task.reference(n, &STREAMS, 2).unwrap();
-    let log = |t: &[f32]| density(&task.observation, &[f64::from(t[0]), f64::from(t[1])]);
+    let log = |t: &[f32]| density(task.problem.observation(), &[f64::from(t[0]), f64::from(t[1])]);
     let mean = theta.chunks_exact(2).map(log).sum::<f64>() / n as f64;
     // The log-density has a standard deviation of √½ from the radius.
     assert!((mean - 3.6560).abs() < 4.0 * (0.52 / n as f64).sqrt() + 5e-5, "{mean}");
@@ -129,9 +131,9 @@ fn two_moons_has_its_ideal_scores() {
         let rows = Rows::new("theta", &theta, 2).unwrap();
         let streams = STREAMS.simulations(Purpose::Metric, 0);
         let go_on = &mut |_: Progress| ControlFlow::Continue(());
-        let x = simulate(&*task.simulator, rows, &streams, 0, 2, go_on).unwrap().x;
+        let x = simulate(task.problem.simulator(), rows, &streams, 0, 2, go_on).unwrap().x;
         let x = Rows::new("x", &x, 2).unwrap();
-        let lmd = median_distance(x, &task.observation, scale(&task)).unwrap().ln();
+        let lmd = median_distance(x, task.problem.observation(), scale(&task)).unwrap().ln();
         assert!((lmd - expected).abs() < 4.0 * 0.0014 + 5e-5, "{lmd} instead of {expected}");
     }
 }
@@ -146,7 +148,8 @@ fn lotka_volterra_has_the_known_summaries() {
     let sd = [0.3218, 0.5357, 0.6255, 0.9463, 0.0091, 0.0221, 0.0099, 0.0214, 0.1800];
     let third = [4.4573, 3.7490, 8.4371, 7.7643, 0.9861, 0.9426, 0.9771, 0.9186, 0.1032];
     let lookahead = from_fn(4, 9, lotka_volterra(Record::Lookahead));
-    let other = Task { simulator: Box::new(lookahead), ..task("lotka-volterra") };
+    let other = task("lotka-volterra");
+    let other = Task { problem: other.problem.with_simulator(lookahead).unwrap(), ..other };
     let n = 20_000;
     for task in [task("lotka-volterra"), other] {
         let (_, x) = run(&task, Some(truth(&task)), n);
@@ -250,14 +253,16 @@ fn exact_samplers_agree_with_simulators_and_densities() {
             panic!("{name} has an exact sampler")
         };
         let Density::Normalised(density) = task.density else { panic!("{name} has a density") };
-        let (dim, draws, tests) = (task.prior.dim(), 19, 4000);
+        let (dim, draws, tests) = (task.problem.prior().dim(), 19, 4000);
         let streams = STREAMS.simulations(Purpose::Posterior, 1);
         let mut ranks = vec![[0u32; 20]; dim + 1];
         let (all, x) = run(&task, None, tests);
         for i in 0..tests {
             let widen = |row: &[f32]| row.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
             let truth = widen(&all[i * dim..][..dim]);
-            let x = widen(&x[i * task.observation.len()..][..task.observation.len()]);
+            let x = widen(
+                &x[i * task.problem.observation().len()..][..task.problem.observation().len()],
+            );
             let mut rng = streams.stream(i as u64);
             let mut theta = vec![0.0; dim];
             let mut below = vec![0; dim + 1];
@@ -291,8 +296,9 @@ fn normalised_densities_integrate_to_one() {
         let place =
             |i: usize, k: usize| centre[k] + half[k] * (2.0 * (i as f64 + 0.5) / n as f64 - 1.0);
         let cell = 4.0 * half[0] * half[1] / (n * n) as f64;
-        let grid = (0..n * n)
-            .map(|i| density(&task.observation, &[place(i / n, 0), place(i % n, 1)]).exp());
+        let grid = (0..n * n).map(|i| {
+            density(task.problem.observation(), &[place(i / n, 0), place(i % n, 1)]).exp()
+        });
         let total = grid.sum::<f64>() * cell;
         // The crescents' edge is cut by cells of 5e-4: some 1e-3 of the mass may be missed or counted twice.
         assert!((total - 1.0).abs() < 2e-3, "{name}: {total}");
@@ -312,7 +318,7 @@ fn the_chain_of_sir_agrees_with_quadrature() {
         |i: usize, k: usize| mean[k] + sd[k] * 7.0 * (2.0 * (i as f64 + 0.5) / points as f64 - 1.0);
     let grid: Vec<([f64; 2], f64)> = (0..points * points)
         .map(|i| [place(i / points, 0), place(i % points, 1)])
-        .map(|theta| (theta, density(&task.observation, &theta)))
+        .map(|theta| (theta, density(task.problem.observation(), &theta)))
         .collect();
     let top = grid.iter().map(|g| g.1).fold(f64::NEG_INFINITY, f64::max);
     let total: f64 = grid.iter().map(|g| (g.1 - top).exp()).sum();
@@ -351,7 +357,8 @@ fn the_chain_of_slcp_agrees_with_its_simulator() {
     let (all, x) = run(&task, None, tests);
     let mut ranks = [[0u32; 4]; 5];
     for i in 0..tests {
-        task.observation = x[8 * i..8 * i + 8].iter().map(|&v| f64::from(v)).collect();
+        let x: Vec<f64> = x[8 * i..8 * i + 8].iter().map(|&v| f64::from(v)).collect();
+        task.problem = task.problem.with_observation(x).unwrap();
         let theta = task.reference(draws, &Streams::new(i as u64), 2).unwrap();
         for k in 0..5 {
             let below = theta.chunks_exact(5).filter(|t| t[k] < all[5 * i + k]).count();
@@ -370,7 +377,7 @@ fn the_chain_of_slcp_agrees_with_its_simulator() {
 fn scores_of_prior_and_truth_are_known() {
     for (name, expected) in [("two-moons", 1.3863), ("lotka-volterra", 7.7836), ("mg1", 3.5066)] {
         let task = task(name);
-        let found = -task.prior.log_density(truth(&task));
+        let found = -task.problem.prior().log_density(truth(&task));
         assert!((found - expected).abs() < 5e-5, "{name}: {found}");
     }
     // Medians of n distances: a standard error of about 1.25 sd/√n of the log-distance near the median. It is 0.4
@@ -382,7 +389,7 @@ fn scores_of_prior_and_truth_are_known() {
         let lmd = |theta: Option<&[f64]>| {
             let (_, x) = run(&task, theta, n);
             let x = Rows::new("x", &x, scale(&task).len()).unwrap();
-            median_distance(x, &task.observation, scale(&task)).unwrap().ln()
+            median_distance(x, task.problem.observation(), scale(&task)).unwrap().ln()
         };
         let error = |sd: f64| 4.0 * 1.25 * sd * (1.0 / n as f64 + 1.0 / 2000.0).sqrt();
         let (truth, prior) = (lmd(Some(truth(&task))), lmd(None));

@@ -12,7 +12,7 @@ use didyma::tasks::Task;
 use didyma::training::{AdamConfig, CpuEngine, Engine};
 use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow};
 use didyma::{Event, Observer};
-use didyma::{Progress, SimulatedRow, infer};
+use didyma::{SimulatedRow, State, infer_from};
 use rand::RngExt;
 use std::ops::ControlFlow;
 
@@ -190,7 +190,7 @@ fn small_run() -> (Posterior, Kept) {
     (config.rounds, config.simulations, config.train.steps) = (2, 300, Some(200));
     (config.flow.layers, config.flow.units) = (2, 16);
     let mut kept = Kept::default();
-    let found = infer(&(&task).into(), &config, 2, Progress::default(), &mut kept).unwrap();
+    let found = infer_from(&task.problem, None, &config, 2, State::default(), &mut kept).unwrap();
     (found.posterior.unwrap(), kept)
 }
 

@@ -92,7 +92,8 @@ fn speed(task: &Task, threads: usize, seconds: f64) -> anyhow::Result<TaskSpeed>
         let rows = Rows::new("theta", &theta, truth.len())?;
         let streams = Streams::new(1).simulations(Purpose::Simulation, 0);
         let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
-        Ok(simulator::simulate(&*task.simulator, rows, &streams, 0, threads, go_on)?.seconds)
+        Ok(simulator::simulate(task.problem.simulator(), rows, &streams, 0, threads, go_on)?
+            .seconds)
     };
     // Short runs find how many simulations a tenth of the time holds.
     let mut batch = FIRST;

@@ -4,7 +4,7 @@ use crate::commands::show::Shown;
 use crate::output::tell;
 use crate::terminal::{Live, stop_on_interrupt};
 use didyma::Error;
-use didyma::Progress;
+use didyma::State;
 use didyma::report::{Overview, write_page};
 use didyma::run::{self, Manifest, RunDir};
 use didyma::tasks::Task;
@@ -36,7 +36,7 @@ pub fn carry_on(
     run: RunDir,
     task: &Task,
     manifest: &Manifest,
-    progress: Progress,
+    progress: State,
     machine: Machine,
     until: Until,
 ) -> anyhow::Result<Shown> {

@@ -9,8 +9,8 @@ use crate::ExitCode;
 use crate::arguments::{ConfigArgs, DeviceArgs, Loaded, ProblemArgs, ProgramArgs, ThreadsArgs};
 use crate::arguments::{seeds as seed_count, whole};
 use clap::Parser;
-use didyma::Problem;
-use didyma::Progress;
+use didyma::ProblemRecord;
+use didyma::State;
 use didyma::config::Config;
 use didyma::problem_file::FileSettings;
 use didyma::run::{Manifest, RunDir};
@@ -74,7 +74,7 @@ pub fn run(args: &InferArgs) -> anyhow::Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest, manifest.config.seed));
     let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
     let run = RunDir::create(&out, &manifest.to_json().to_string())?;
-    let progress = Progress::default();
+    let progress = State::default();
     carry_on(run, &task, &manifest, progress, machine, Until::Finished)?.show(args.json)
 }
 
@@ -89,7 +89,11 @@ pub fn asked(args: &InferArgs) -> anyhow::Result<(Task, Manifest)> {
 }
 
 /// The manifest of a run of a task or a problem file.
-pub fn manifest(task: &Task, file: Option<(Problem, FileSettings)>, config: Config) -> Manifest {
+pub fn manifest(
+    task: &Task,
+    file: Option<(ProblemRecord, FileSettings)>,
+    config: Config,
+) -> Manifest {
     match file {
         Some((problem, _)) => Manifest::of_problem(problem, config),
         None => Manifest::of_task(&task.name, config),

@@ -15,7 +15,7 @@ use didyma::run::{
 use didyma::tasks::Task;
 use didyma::training::Machine;
 use didyma::{Error, parallel};
-use didyma::{Problem, Source};
+use didyma::{ProblemRecord, Source};
 use table::{Failed, Table};
 
 /// Begins runs of several seeds and carries them through.
@@ -66,7 +66,7 @@ fn tell_failed(table: &Table) -> ExitCode {
 struct Work {
     group: Group,
     /// The problem as it is simulated here, where it is a user's own.
-    problem: Option<Problem>,
+    problem: Option<ProblemRecord>,
     machine: Machine,
     retry_failed: bool,
 }

@@ -115,7 +115,7 @@ fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
     let (count, seed) = (args.count.context("-n is needed")?, args.seed.unwrap_or(1));
     check_out(args.out.as_deref())?;
     let theta = parameters(&task, args, count)?;
-    let rows = Rows::new("theta", &theta, task.prior.dim())?;
+    let rows = Rows::new("theta", &theta, task.problem.prior().dim())?;
     let streams = Streams::new(seed).simulations(Purpose::Simulation, 0);
     let bar = bar(count as u64, "{bar:40} {pos}/{len} simulations, {per_sec}");
     let mut observe = |progress: simulator::Progress| {
@@ -123,7 +123,8 @@ fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
         ControlFlow::Continue(())
     };
     let threads = args.threads.count();
-    let found = simulator::simulate(&*task.simulator, rows, &streams, 0, threads, &mut observe)?;
+    let found =
+        simulator::simulate(task.problem.simulator(), rows, &streams, 0, threads, &mut observe)?;
     bar.finish_and_clear();
     let Simulations { x, failures, seconds, .. } = found;
     if let (None, Some(first)) = (&args.out, failures.first()) {
@@ -149,8 +150,9 @@ fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
 
 /// Parameters, then summaries.
 fn table(task: &Task, theta: Rows, x: &[f32]) -> Table {
-    let names = task.prior.names().map(str::to_owned).chain(task.summaries.iter().cloned());
-    let columns = task.prior.dim() + task.summaries.len();
+    let names =
+        task.problem.prior().names().map(str::to_owned).chain(task.summaries.iter().cloned());
+    let columns = task.problem.prior().dim() + task.summaries.len();
     let mut data = Vec::with_capacity(theta.len() * columns);
     for (theta, x) in theta.iter().zip(x.chunks_exact(task.summaries.len())) {
         data.extend_from_slice(theta);
@@ -164,7 +166,7 @@ fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<
     let fixed = match args.theta.as_str() {
         "prior" => {
             let streams = Streams::new(args.seed.unwrap_or(1)).simulations(Purpose::Parameters, 0);
-            return Ok(task.prior.sample_rows(count, &streams, args.threads.count()));
+            return Ok(task.problem.prior().sample_rows(count, &streams, args.threads.count()));
         }
         "truth" => task.truth.clone().context(
             "--theta is \"truth\", but the problem has none: give numbers, or truth in its parameters",
@@ -176,11 +178,11 @@ fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<
             .with_context(|| {
                 format!(
                     "--theta is \"{text}\": give {} numbers separated by commas, prior, or truth",
-                    task.prior.dim()
+                    task.problem.prior().dim()
                 )
             })?,
     };
-    task.prior.expect_inside(&fixed).context("--theta")?;
+    task.problem.prior().expect_inside(&fixed).context("--theta")?;
     let fixed: Vec<f32> = fixed.iter().map(|&t| t as f32).collect();
     Ok(fixed.repeat(count))
 }

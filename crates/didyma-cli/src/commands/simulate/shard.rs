@@ -6,7 +6,7 @@ use crate::output::{print, tell};
 use crate::terminal::{Stop, bar, stop_on_interrupt, unless};
 use crate::{ExitCode, STOPPED};
 use anyhow::{Context, anyhow, bail};
-use didyma::Simulating;
+use didyma::Assignment;
 use didyma::run::{Origin, ProposalFile, Shard};
 use didyma::tasks::Task;
 use didyma::{Error, Rows};
@@ -60,10 +60,10 @@ pub fn simulate(args: &SimulateArgs, part: Part) -> anyhow::Result<ExitCode> {
     let (missing, done) = shard.missing(range.clone())?;
     let Origin { seed, round, in_a_row, .. } = proposal.origin;
     let theta = Rows::new("theta", &proposal.theta, proposal.names.len())?;
-    let simulator = &*loaded.task.simulator;
-    let simulating = Simulating { simulator, seed, round, theta, missing, done, in_a_row };
+    let simulator = loaded.task.problem.simulator();
+    let assignment = Assignment { simulator, seed, round, theta, missing, done, in_a_row };
     let mut observer = (shard, ShardBar::new(range.len(), done));
-    let made = simulating.run(args.threads.count(), &mut observer);
+    let made = assignment.run(args.threads.count(), &mut observer);
     let (shard, bar) = observer;
     bar.bar.finish_and_clear();
     shard.close()?;
@@ -140,8 +140,8 @@ impl fmt::Display for ShardBar {
 }
 
 fn check_problem(proposal: &ProposalFile, task: &Task) -> anyhow::Result<()> {
-    let names: Vec<&str> = task.prior.names().collect();
-    let (found, expected) = (task.observation.len(), proposal.origin.summaries);
+    let names: Vec<&str> = task.problem.prior().names().collect();
+    let (found, expected) = (task.problem.observation().len(), proposal.origin.summaries);
     let what = match () {
         () if proposal.names != names => {
             format!(

@@ -79,7 +79,7 @@ impl Watcher {
 /// Drawn by one thread, to leave the others to the run.
 fn marginals(summary: &Summary, posterior: &Posterior) -> didyma::Result<Vec<Marginal>> {
     let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
-    let theta = match posterior.sample(DRAWS, from, 1) {
+    let theta = match posterior.draw(DRAWS, from, 1) {
         Ok(found) => found.theta,
         // Nearly all of it is outside of the prior, of which the summary warns.
         Err(Error::Leakage { .. }) => return Ok(Vec::new()),

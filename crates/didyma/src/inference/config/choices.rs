@@ -4,12 +4,13 @@ use crate::named::{Named, serde_by_name};
 use crate::training::estimator::Method;
 
 /// A way to infer a posterior: what is learnt, by which loss, and where parameters come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// Later rounds propose from the posterior so far, and this loss corrects for it.
     Corrected(Method),
     /// Truncated sequential neural posterior estimation: later rounds propose from the prior where the posterior so far
-    /// is not negligible, which needs no correction.
+    /// is not negligible, which needs no correction. The default.
+    #[default]
     Tsnpe,
     /// Truncated sequential neural score estimation: as TSNPE, with a score network instead of a flow.
     Snse,
@@ -55,9 +56,10 @@ pub enum Proposal {
 }
 
 /// A set of choices for everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// The best posterior per simulation and per second that we know of: see `docs/choices.md`.
+    #[default]
     Default,
     /// The paper's protocol as printed.
     Paper,

@@ -1,12 +1,14 @@
 //! Every setting of a run, by name; two profiles that set them all.
 
 mod choices;
+mod layer;
 mod list;
 mod parts;
 mod profiles;
 
 pub use crate::training::{Inner, Schedule, Split, Start, TrainConfig, Validation};
 pub use choices::{Algorithm, DensityKind, Meaning, Profile, Proposal, Scoring};
+pub use layer::Layer;
 pub use parts::{Architecture, FailureConfig, ScoreArchitecture, Truncation};
 
 use crate::density::DensityConfig;
@@ -231,6 +233,13 @@ impl Config {
             None => String::new(),
         };
         SETTINGS.iter().map(|(key, about)| (*key, text(key), *about)).collect()
+    }
+}
+
+impl Default for Config {
+    /// The default method by the default profile.
+    fn default() -> Self {
+        Self::new(Profile::default(), Algorithm::default())
     }
 }
 

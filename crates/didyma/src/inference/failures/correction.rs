@@ -128,7 +128,7 @@ impl Failing {
         threads: usize,
     ) -> Result<Option<f64>> {
         let from = SampleStreams::new(streams, Purpose::Validity, self.round);
-        let draws = match posterior.sample(DRAWS, from, threads) {
+        let draws = match posterior.draw(DRAWS, from, threads) {
             Err(Error::Leakage { .. }) => return Ok(None),
             draws => draws?.theta,
         };

@@ -1,6 +1,6 @@
 //! Sequential inference step by step, for those who simulate themselves: propose, append, train, and again.
 //!
-//! The same computations as [`crate::inference::infer`]. What was simulated must have been drawn where the round needs it: a
+//! The same computations as [`crate::infer_from`]. What was simulated must have been drawn where the round needs it: a
 //! loss that corrects for another proposal than the true one gives a wrong posterior without a word, so parameters of
 //! unknown origin are refused.
 
@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::inference::config::Config;
 use crate::inference::events::Observer;
 use crate::inference::posterior::Posterior;
-use crate::inference::{Model, Progress, RoundReport, SimulatedRow, Training, infer, propose};
+use crate::inference::{RoundReport, SimulatedRow, State, Training, infer_from, propose};
+use crate::problem::Problem;
 use crate::problem::prior::Prior;
 use crate::problem::simulator::{self, Elsewhere};
 use crate::rows::Rows;
@@ -96,8 +97,7 @@ impl Steps {
             epochs: Vec::new(),
         };
         steps.config.check()?;
-        let simulator = steps.simulator();
-        steps.model(&simulator).check()?;
+        steps.problem()?;
         Ok(steps)
     }
 
@@ -151,17 +151,15 @@ impl Steps {
         self.finished.len() as u32 + 1
     }
 
-    fn simulator(&self) -> Elsewhere {
-        Elsewhere { theta_dim: self.prior.dim(), x_dim: self.observation.len() }
+    fn problem(&self) -> Result<Problem<'static>> {
+        let (theta_dim, x_dim) = (self.prior.dim(), self.observation.len());
+        let simulator = Elsewhere { theta_dim, x_dim };
+        Problem::new(self.prior.clone(), simulator, self.observation.as_slice())
     }
 
-    fn model<'a>(&'a self, simulator: &'a Elsewhere) -> Model<'a> {
-        Model { prior: &self.prior, simulator, observation: &self.observation, judge: None }
-    }
-
-    fn progress(&self) -> Progress {
+    fn state(&self) -> State {
         let reports = self.reports().cloned().collect();
-        Progress { rows: self.rows.clone(), reports, training: self.training.clone() }
+        State { rows: self.rows.clone(), reports, training: self.training.clone() }
     }
 
     /// Parameters for the round under way, row after row: of the prior at first, then where the method looks.
@@ -173,8 +171,7 @@ impl Steps {
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
         config.check()?;
-        let simulator = self.simulator();
-        let found = propose(&self.model(&simulator), &config, machine, self.progress())?;
+        let found = propose(&self.problem()?, &config, machine, self.state())?;
         self.proposed = found.map(|(_, theta)| theta).unwrap_or_default();
         Ok(&self.proposed)
     }
@@ -215,10 +212,8 @@ impl Steps {
             return Err(Error::Proposal { round, problem });
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
-        let simulator = self.simulator();
         let mut keeping = Keeping { training: None, finished: None, epochs: Vec::new(), observer };
-        let progress = self.progress();
-        infer(&self.model(&simulator), &config, machine, progress, &mut keeping)?;
+        infer_from(&self.problem()?, None, &config, machine, self.state(), &mut keeping)?;
         let Keeping { training, finished, epochs, .. } = keeping;
         self.training = training.or(self.training.take());
         self.epochs.extend(epochs);

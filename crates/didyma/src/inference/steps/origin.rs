@@ -89,7 +89,7 @@ impl Steps {
         }
         let streams = Streams::new(self.config.seed);
         let from = SampleStreams::new(streams, Purpose::Diagnostic, u32::MAX);
-        let known = posterior.sample(COMPARED, from, 1)?.theta;
+        let known = posterior.draw(COMPARED, from, 1)?.theta;
         match unlike(&self.prior, Rows::new("samples", &known, self.prior.dim())?, theta) {
             None => Ok(()),
             Some(unlike) => self.refused(format!(

@@ -151,7 +151,8 @@ impl<'a> TruncatedPrior<'a> {
         let accepted = pilot.iter().filter(|c| accepts(c)).count();
         if (accepted as f64) < THIN * drawn as f64 {
             let theta = self.walk(count, &pilot, threads)?;
-            return Ok(Samples { theta, acceptance: accepted as f64 / drawn as f64 });
+            let (dim, acceptance) = (self.posterior.dim(), accepted as f64 / drawn as f64);
+            return Ok(Samples { theta, dim, acceptance });
         }
         let theta = |c: Candidate| c.point.theta;
         let mut rows: Vec<Vec<f32>> = pilot.into_iter().filter(accepts).map(theta).collect();
@@ -168,7 +169,7 @@ impl<'a> TruncatedPrior<'a> {
         }
         let acceptance = rows.len() as f64 / drawn as f64;
         rows.truncate(count);
-        Ok(Samples { theta: rows.concat(), acceptance })
+        Ok(Samples { theta: rows.concat(), dim: self.posterior.dim(), acceptance })
     }
 
     /// The candidates of some blocks that lie inside the region.

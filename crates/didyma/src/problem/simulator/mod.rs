@@ -99,6 +99,48 @@ pub trait Simulator: Send + Sync {
     }
 }
 
+/// Hands every call on to the simulator behind a pointer.
+macro_rules! simulator_behind {
+    ($pointer:ty) => {
+        impl<T: Simulator + ?Sized> Simulator for $pointer {
+            fn theta_dim(&self) -> usize {
+                (**self).theta_dim()
+            }
+            fn x_dim(&self) -> usize {
+                (**self).x_dim()
+            }
+            fn simulate(
+                &self,
+                theta: &[f64],
+                rng: &mut SimulationStream,
+                x: &mut [f64],
+            ) -> Result<(), SimulationFailed> {
+                (**self).simulate(theta, rng, x)
+            }
+            fn workers(&self) -> Option<usize> {
+                (**self).workers()
+            }
+            fn batch(&self) -> usize {
+                (**self).batch()
+            }
+            fn simulate_batch(&self, batch: &mut [Job]) {
+                (**self).simulate_batch(batch);
+            }
+            fn interrupt(&self, now: bool) {
+                (**self).interrupt(now);
+            }
+            fn crew(&self) -> Option<&dyn Crew> {
+                (**self).crew()
+            }
+            fn ready(&self) -> Checked<()> {
+                (**self).ready()
+            }
+        }
+    };
+}
+simulator_behind!(&T);
+simulator_behind!(Box<T>);
+
 /// Makes many simulations where it likes: in an interpreter, on a cluster.
 pub trait Crew: Sync {
     /// Makes these simulations in any order, and sends them as they are done. Returns when all are, or soon after

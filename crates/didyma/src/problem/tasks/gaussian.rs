@@ -3,6 +3,7 @@
 use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::problem::prior::{Marginal, Prior};
+use crate::problem::question::Problem;
 use crate::problem::simulator::from_fn;
 use crate::rng::SimulationStream;
 use rand::RngExt;
@@ -26,11 +27,11 @@ pub(super) fn linear() -> Result<Task> {
     Ok(Task {
         name: "gaussian-linear".into(),
         about: "a Gaussian in ten dimensions with a Gaussian prior".into(),
-        prior: Prior::new((1..=DIM).map(|i| (format!("theta{i}"), marginal)))?,
-        simulator: Box::new(from_fn(DIM, DIM, gaussian_linear)),
-        observation: vec![
-            0.565, -0.746, -0.322, 0.543, -0.524, 0.252, -0.096, 0.221, -0.570, 0.397,
-        ],
+        problem: Problem::new(
+            Prior::new((1..=DIM).map(|i| (format!("theta{i}"), marginal)))?,
+            from_fn(DIM, DIM, gaussian_linear),
+            vec![0.565, -0.746, -0.322, 0.543, -0.524, 0.252, -0.096, 0.221, -0.570, 0.397],
+        )?,
         truth: Some(truth.to_vec()),
         scale: Some(vec![VARIANCE.sqrt(); DIM]),
         labels: words(["θ₁", "θ₂", "θ₃", "θ₄", "θ₅", "θ₆", "θ₇", "θ₈", "θ₉", "θ₁₀"]),
@@ -65,9 +66,11 @@ pub(super) fn mixture() -> Result<Task> {
     Ok(Task {
         name: "gaussian-mixture".into(),
         about: "one mean, two spreads: a peak inside a broad hill".into(),
-        prior: Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
-        simulator: Box::new(from_fn(2, 2, gaussian_mixture)),
-        observation: vec![-3.27, 3.87],
+        problem: Problem::new(
+            Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
+            from_fn(2, 2, gaussian_mixture),
+            vec![-3.27, 3.87],
+        )?,
         truth: Some(vec![-3.1, 4.0]),
         scale: Some(vec![(0.5 * (SPREADS[0].powi(2) + SPREADS[1].powi(2))).sqrt(); 2]),
         labels: words(["θ₁", "θ₂"]),

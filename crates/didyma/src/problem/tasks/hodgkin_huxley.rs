@@ -3,6 +3,7 @@
 use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::problem::prior::Prior;
+use crate::problem::question::Problem;
 use crate::problem::simulator::from_fn;
 use crate::rng::SimulationStream;
 use rand_distr::{Distribution, StandardNormal};
@@ -25,13 +26,15 @@ pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "hodgkin-huxley".into(),
         about: "a neuron's membrane under a current step, eight parameters".into(),
-        prior: Prior::uniform(
-            ["g_na", "g_k", "g_leak", "g_m", "tau_max", "minus_v_t", "noise", "minus_e_leak"],
-            [0.5, 1e-4, 1e-4, 1e-4, 50.0, 40.0, 1e-4, 35.0],
-            [80.0, 15.0, 0.6, 0.6, 3000.0, 90.0, 0.15, 100.0],
+        problem: Problem::new(
+            Prior::uniform(
+                ["g_na", "g_k", "g_leak", "g_m", "tau_max", "minus_v_t", "noise", "minus_e_leak"],
+                [0.5, 1e-4, 1e-4, 1e-4, 50.0, 40.0, 1e-4, 35.0],
+                [80.0, 15.0, 0.6, 0.6, 3000.0, 90.0, 0.15, 100.0],
+            )?,
+            from_fn(8, 7, hodgkin_huxley),
+            OBSERVATION.to_vec(),
         )?,
-        simulator: Box::new(from_fn(8, 7, hodgkin_huxley)),
-        observation: OBSERVATION.to_vec(),
         truth: Some(vec![50.0, 5.0, 0.1, 0.07, 600.0, 60.0, 0.1, 70.0]),
         // Standard deviations under the prior: at the truth the spike count does not vary at all.
         scale: Some(vec![7.656, 14.15, 7.919, 15.52, 358.5, 4.100, 19.10]),

@@ -3,6 +3,7 @@
 use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::problem::prior::Prior;
+use crate::problem::question::Problem;
 use crate::problem::simulator::from_fn;
 use crate::rng::SimulationStream;
 use rand::RngExt;
@@ -30,13 +31,15 @@ pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "lotka-volterra".into(),
         about: "predators and prey, a Markov jump process with four rates".into(),
-        prior: Prior::uniform(
-            ["log_predator_birth", "log_predator_death", "log_prey_birth", "log_predation"],
-            [-5.0; 4],
-            [2.0; 4],
+        problem: Problem::new(
+            Prior::uniform(
+                ["log_predator_birth", "log_predator_death", "log_prey_birth", "log_predation"],
+                [-5.0; 4],
+                [2.0; 4],
+            )?,
+            from_fn(4, 9, lotka_volterra(Record::Exact)),
+            vec![4.6431, 4.0170, 7.1992, 6.6024, 0.9765, 0.9237, 0.9712, 0.9078, 0.047567],
         )?,
-        simulator: Box::new(from_fn(4, 9, lotka_volterra(Record::Exact))),
-        observation: vec![4.6431, 4.0170, 7.1992, 6.6024, 0.9765, 0.9237, 0.9712, 0.9078, 0.047567],
         truth: Some(vec![0.01f64.ln(), 0.5f64.ln(), 0.0, 0.01f64.ln()]),
         scale: Some(vec![0.3294, 0.5483, 0.6285, 0.9639, 0.0091, 0.0222, 0.0107, 0.0224, 0.1823]),
         labels: words(["log c₁", "log c₂", "log c₃", "log c₄"]),

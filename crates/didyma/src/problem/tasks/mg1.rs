@@ -3,6 +3,7 @@
 use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::problem::prior::Prior;
+use crate::problem::question::Problem;
 use crate::problem::simulator::from_fn;
 use crate::rng::SimulationStream;
 use rand::RngExt;
@@ -22,9 +23,11 @@ pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "mg1".into(),
         about: "a queue: quartiles of the times between departures".into(),
-        prior: prior([10.0, 10.0, 1.0 / 3.0])?,
-        simulator: Box::new(from_fn(3, 5, mg1)),
-        observation: OBSERVATION.to_vec(),
+        problem: Problem::new(
+            prior([10.0, 10.0, 1.0 / 3.0])?,
+            from_fn(3, 5, mg1),
+            OBSERVATION.to_vec(),
+        )?,
         truth: Some(vec![1.0, 4.0, 0.2]),
         scale: Some(vec![0.1049, 0.1336, 0.1006, 0.1893, 0.2918]),
         labels: words(["θ₁", "θ₂", "θ₃"]),

@@ -1,6 +1,6 @@
 //! Problems with a name: prior, simulator, observation, and what is known of the posterior.
 //!
-//! A [`Task`] is a value: to state a problem of one's own is to fill in its fields. The eight here are the paper's
+//! A [`Task`] has a [`Problem`], and what is known of the truth. The eight here are the paper's
 //! four models and four of the field's benchmark whose posteriors can be checked.
 
 mod gaussian;
@@ -24,7 +24,7 @@ pub use two_moons::two_moons;
 
 use crate::error::Result;
 use crate::problem::prior::Prior;
-use crate::problem::simulator::Simulator;
+use crate::problem::question::Problem;
 use crate::rng::SimulationStream;
 
 /// A draw of the posterior at an observation, into θ.
@@ -65,13 +65,9 @@ pub struct Task {
     pub name: String,
     /// In one line.
     pub about: String,
-    /// The prior.
-    pub prior: Prior,
-    /// The simulator.
-    pub simulator: Box<dyn Simulator>,
-    /// x_o. For the paper's first three tasks it is the paper's, for the others the row of
+    /// Prior, simulator and observation. For the paper's first three tasks x_o is the paper's, for the others the row of
     /// `didyma simulate TASK --theta truth -n 1`, frozen here (rounded, but for Hodgkin-Huxley).
-    pub observation: Vec<f64>,
+    pub problem: Problem<'static>,
     /// θ*, the parameters that the observation is thought to come from, if it is known.
     pub truth: Option<Vec<f64>>,
     /// s, the scale of each summary in distances, if it is known.
@@ -124,7 +120,7 @@ impl Task {
     /// ```
     /// use didyma::tasks::Task;
     /// let task = Task::named("two-moons").unwrap();
-    /// assert_eq!((task.prior.dim(), task.simulator.x_dim()), (2, 2));
+    /// assert_eq!((task.problem.prior().dim(), task.problem.simulator().x_dim()), (2, 2));
     /// assert!(Task::named("three-moons").is_none());
     /// ```
     pub fn named(name: &str) -> Option<Self> {

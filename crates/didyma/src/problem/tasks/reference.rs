@@ -26,8 +26,8 @@ impl Task {
         let streams = streams.simulations(Purpose::Posterior, 0);
         match (self.reference, self.density) {
             (Reference::Exact(sample), _) => Ok(parallel::rows(count, threads, |row, to| {
-                let mut theta = vec![0.0; self.prior.dim()];
-                sample(&self.observation, &mut streams.stream(row as u64), &mut theta);
+                let mut theta = vec![0.0; self.problem.prior().dim()];
+                sample(self.problem.observation(), &mut streams.stream(row as u64), &mut theta);
                 to.extend(theta.iter().map(|&t| t as f32));
             })),
             (Reference::Chain { flips }, Density::Unnormalised(density)) => {
@@ -52,9 +52,9 @@ impl Task {
     ) -> Vec<f32> {
         let chains = parallel::map(count.div_ceil(OF_A_CHAIN), threads, |i| {
             let mut rng = streams.stream(i as u64);
-            let log_density = |theta: &[f64]| density(&self.observation, theta);
-            let mut chain = Chain::new(&self.prior, log_density, &mut rng);
-            let mut rows = Vec::with_capacity(OF_A_CHAIN * self.prior.dim());
+            let log_density = |theta: &[f64]| density(self.problem.observation(), theta);
+            let mut chain = Chain::new(self.problem.prior(), log_density, &mut rng);
+            let mut rows = Vec::with_capacity(OF_A_CHAIN * self.problem.prior().dim());
             for _ in 0..OF_A_CHAIN {
                 let start = rows.len();
                 rows.extend(chain.next(&mut rng).iter().map(|&theta| theta as f32));
@@ -67,13 +67,13 @@ impl Task {
             rows
         });
         let mut rows = chains.concat();
-        rows.truncate(count * self.prior.dim());
+        rows.truncate(count * self.problem.prior().dim());
         rows
     }
 
     /// Stored rows are in random order, so that the first ones are as good a sample as any.
     fn stored(&self, count: usize, bytes: &[u8]) -> Result<Vec<f32>> {
-        let dim = self.prior.dim();
+        let dim = self.problem.prior().dim();
         let available = bytes.len() / 4 / dim;
         if count > available {
             let why = format!("at most {available}, the rows that are stored for {}", self.name);
@@ -95,10 +95,10 @@ mod tests {
             let task = Task::named(name).unwrap();
             let Reference::Stored(bytes) = task.reference else { panic!("{name} is stored") };
             assert_eq!(crc32fast::hash(bytes), checksum, "{name}");
-            let dim = task.prior.dim();
+            let dim = task.problem.prior().dim();
             assert_eq!(bytes.len(), 4 * dim * 10_000);
             let rows = task.stored(10_000, bytes).unwrap();
-            let support = task.support.as_ref().unwrap_or(&task.prior);
+            let support = task.support.as_ref().unwrap_or(task.problem.prior());
             for row in rows.chunks_exact(dim) {
                 let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
                 assert!(support.contains(&theta), "{name}: {theta:?}");

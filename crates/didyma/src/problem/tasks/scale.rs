@@ -16,22 +16,23 @@ impl Task {
         if let Some(scale) = &self.scale {
             return Ok(scale.clone());
         }
-        let theta = self.prior.sample_rows(
+        let theta = self.problem.prior().sample_rows(
             PILOT,
             &streams.simulations(Purpose::Parameters, u64::MAX),
             threads,
         );
-        let rows = Rows::new("theta", &theta, self.prior.dim())?;
+        let rows = Rows::new("theta", &theta, self.problem.prior().dim())?;
         let streams = streams.simulations(Purpose::Simulation, u64::MAX);
         let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
-        let found = simulator::simulate(&*self.simulator, rows, &streams, 0, threads, go_on)?;
+        let found =
+            simulator::simulate(self.problem.simulator(), rows, &streams, 0, threads, go_on)?;
         let succeeded = PILOT - found.failures.len();
         if succeeded < 2 {
             let reason = found.failures.into_iter().next().map(|failure| failure.reason);
             let (round, simulations) = (0, PILOT);
             return Err(Error::FewSimulations { round, simulations, succeeded, reason });
         }
-        let columns = self.simulator.x_dim();
+        let columns = self.problem.simulator().x_dim();
         Ok((0..columns).map(|i| deviation(found.x.iter().skip(i).step_by(columns))).collect())
     }
 }

@@ -3,6 +3,7 @@
 use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::problem::prior::{Marginal, Prior};
+use crate::problem::question::Problem;
 use crate::problem::simulator::from_fn;
 use crate::rng::SimulationStream;
 use rand_distr::{Binomial, Distribution};
@@ -22,12 +23,14 @@ pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "sir".into(),
         about: "an epidemic: contact and recovery rate from ten test series".into(),
-        prior: Prior::new([
-            ("contact_rate", log_normal(0.4, 0.5)),
-            ("recovery_rate", log_normal(0.125, 0.2)),
-        ])?,
-        simulator: Box::new(from_fn(2, TIMES, sir)),
-        observation: vec![0.0, 0.0, 24.0, 348.0, 100.0, 14.0, 4.0, 0.0, 0.0, 0.0],
+        problem: Problem::new(
+            Prior::new([
+                ("contact_rate", log_normal(0.4, 0.5)),
+                ("recovery_rate", log_normal(0.125, 0.2)),
+            ])?,
+            from_fn(2, TIMES, sir),
+            vec![0.0, 0.0, 24.0, 348.0, 100.0, 14.0, 4.0, 0.0, 0.0, 0.0],
+        )?,
         truth: Some(vec![0.42, 0.12]),
         // Standard deviations at the truth, or 1 where hardly anybody is infected.
         scale: Some(vec![1.0, 1.0, 5.0, 15.1, 9.2, 4.0, 1.6, 1.0, 1.0, 1.0]),

@@ -3,6 +3,7 @@
 use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::problem::prior::Prior;
+use crate::problem::question::Problem;
 use crate::problem::simulator::from_fn;
 use crate::rng::SimulationStream;
 use rand_distr::{Distribution, StandardNormal};
@@ -16,13 +17,15 @@ pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "slcp".into(),
         about: "simple likelihood, complex posterior with four modes".into(),
-        prior: Prior::uniform(
-            ["theta1", "theta2", "theta3", "theta4", "theta5"],
-            [-BOUND; 5],
-            [BOUND; 5],
+        problem: Problem::new(
+            Prior::uniform(
+                ["theta1", "theta2", "theta3", "theta4", "theta5"],
+                [-BOUND; 5],
+                [BOUND; 5],
+            )?,
+            from_fn(5, 2 * POINTS, slcp),
+            vec![1.380, -3.761, -0.571, -3.403, 0.499, -2.723, 0.459, -3.111],
         )?,
-        simulator: Box::new(from_fn(5, 2 * POINTS, slcp)),
-        observation: vec![1.380, -3.761, -0.571, -3.403, 0.499, -2.723, 0.459, -3.111],
         truth: Some(vec![0.7, -2.9, -1.0, -0.9, 0.6]),
         // Standard deviations at the truth, θ₃² and θ₄².
         scale: Some([1.0, 0.81].repeat(POINTS)),

@@ -3,6 +3,7 @@
 use super::{Density, Reference, Task, words};
 use crate::error::Result;
 use crate::problem::prior::Prior;
+use crate::problem::question::Problem;
 use crate::problem::simulator::from_fn;
 use crate::rng::SimulationStream;
 use rand::RngExt;
@@ -20,9 +21,11 @@ pub(super) fn task() -> Result<Task> {
     Ok(Task {
         name: "two-moons".into(),
         about: "two crescents in two dimensions".into(),
-        prior: Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
-        simulator: Box::new(from_fn(2, 2, two_moons)),
-        observation: vec![0.0, 0.0],
+        problem: Problem::new(
+            Prior::uniform(["theta1", "theta2"], [-BOUND; 2], [BOUND; 2])?,
+            from_fn(2, 2, two_moons),
+            vec![0.0, 0.0],
+        )?,
         truth: Some(vec![0.2475, 0.2475]),
         scale: Some(vec![1.0, 1.0]),
         labels: words(["θ₁", "θ₂"]),

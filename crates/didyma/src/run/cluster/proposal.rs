@@ -41,7 +41,7 @@ impl Origin {
     /// The simulations of a round.
     pub fn new(run: Option<String>, round: u32, task: &Task, config: &Config) -> Self {
         let Config { seed, simulations, failures, .. } = *config;
-        let (summaries, in_a_row) = (task.observation.len(), failures.in_a_row);
+        let (summaries, in_a_row) = (task.problem.observation().len(), failures.in_a_row);
         Self { run, round, seed, simulations, summaries, in_a_row }
     }
 
@@ -61,8 +61,8 @@ impl ProposalFile {
     pub fn first(task: &Task, config: &Config, threads: usize) -> Self {
         let origin = Origin::new(None, 1, task, config);
         let streams = Streams::new(config.seed).simulations(Purpose::Parameters, 1);
-        let theta = task.prior.sample_rows(config.simulations, &streams, threads);
-        Self { origin, names: task.prior.names().map(str::to_owned).collect(), theta }
+        let theta = task.problem.prior().sample_rows(config.simulations, &streams, threads);
+        Self { origin, names: task.problem.prior().names().map(str::to_owned).collect(), theta }
     }
 
     /// θ of a row.

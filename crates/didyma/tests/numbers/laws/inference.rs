@@ -6,7 +6,7 @@ use didyma::estimator::Method;
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
 use didyma::training::{Cpu, Device, Machine};
-use didyma::{Inference, Progress, infer};
+use didyma::{Inference, State, infer_from};
 use didyma::{Posterior, SampleStreams};
 use keeper::Keeper;
 use std::sync::Arc;
@@ -27,18 +27,18 @@ fn tiny(algorithm: Algorithm) -> Config {
 fn run(
     device: &Arc<dyn Device>,
     config: &Config,
-    progress: Progress,
+    progress: State,
     observer: &mut dyn Observer,
 ) -> Inference {
     let task = Task::named("two-moons").unwrap();
     let machine = Machine { threads: 2, device: device.clone() };
-    infer(&(&task).into(), config, machine, progress, observer).unwrap()
+    infer_from(&task.problem, None, config, machine, progress, observer).unwrap()
 }
 
 /// Samples, all of which lie in the prior, and their densities.
 fn samples(posterior: &Posterior) -> (Vec<f32>, Vec<f64>) {
     let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
-    let theta = posterior.sample(200, streams, 2).unwrap().theta;
+    let theta = posterior.draw(200, streams, 2).unwrap().theta;
     assert!(theta.iter().all(|t| (-1.0..=1.0).contains(t)), "two moons has a prior on ±1");
     let rows = didyma::Rows::new("theta", &theta, 2).unwrap();
     let log_q = posterior.log_density(rows, 2).unwrap();
@@ -59,12 +59,12 @@ pub fn a_run_by_tsnpe_ends_with_the_same_bytes_here_and_goes_on_elsewhere(
 /// Once in one go; and stopped after the first round, to be gone on with where it was, on the CPU, and the other way round.
 fn ends_with_the_same_bytes_here_and_goes_on_elsewhere(device: &Arc<dyn Device>, config: &Config) {
     let mut whole = Keeper::default();
-    let expected = run(device, config, Progress::default(), &mut whole);
+    let expected = run(device, config, State::default(), &mut whole);
     assert!(expected.finished && expected.reports.len() == 2);
     let event = whole.all.iter().position(|progress| progress.reports.len() == 1);
     let stopped = |device| {
         let mut keeper = Keeper { stop_after: event.map(|e| e + 1), ..Keeper::default() };
-        let half = run(device, config, Progress::default(), &mut keeper);
+        let half = run(device, config, State::default(), &mut keeper);
         assert!(!half.finished && half.reports.len() == 1);
         keeper.now
     };

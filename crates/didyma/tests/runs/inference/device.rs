@@ -7,7 +7,7 @@ use didyma::tasks::Task;
 use didyma::training::{AdamConfig, Engine, Evaluator};
 use didyma::training::{Cpu, Device, Machine};
 use didyma::{Dataset, Error, Result, Rows, SplineFlow};
-use didyma::{Inference, Progress, infer};
+use didyma::{Inference, State, infer_from};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,7 +66,7 @@ impl Evaluator for Counting {
 
 fn run_on(device: &Arc<Counting>, task: &Task, config: &Config) -> Inference {
     let machine = Machine { threads: 2, device: device.clone() };
-    infer(&task.into(), config, machine, Progress::default(), &mut ()).unwrap()
+    infer_from(&task.problem, None, config, machine, State::default(), &mut ()).unwrap()
 }
 
 #[test]

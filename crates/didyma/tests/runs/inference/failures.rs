@@ -9,7 +9,7 @@ use didyma::rng::SimulationStream;
 use didyma::simulator::{SimulationFailed, Simulator, from_fn};
 use didyma::tasks::Task;
 use didyma::training::StopReason;
-use didyma::{Inference, Model, Progress, SimulatedRow, infer};
+use didyma::{Inference, Problem, SimulatedRow, State, infer_from};
 use rand::RngExt;
 
 /// x = θ + noise, in two dimensions, with this probability; else one of three failures.
@@ -48,9 +48,8 @@ impl Simulator for Flaky {
 fn attempt(works: f64, config: &Config) -> didyma::Result<Inference> {
     let prior = Prior::uniform(["a", "b"], [-1.0; 2], [1.0; 2])?;
     let simulator = Flaky { works };
-    let model =
-        Model { prior: &prior, simulator: &simulator, observation: &[0.1, 0.2], judge: None };
-    infer(&model, config, 2, Progress::default(), &mut ())
+    let problem = Problem::new(prior, simulator, [0.1, 0.2])?;
+    infer_from(&problem, None, config, 2, State::default(), &mut ())
 }
 
 #[test]
@@ -85,12 +84,11 @@ fn failures_in_a_row_stop_a_run_that_can_go_on() {
     (config.simulations, config.failures.in_a_row) = (500, 60);
     let attempt = |works, progress, observer: &mut dyn Observer| {
         let simulator = Flaky { works };
-        let (prior, observation) = (&prior, &[0.1, 0.2]);
-        let model = Model { prior, simulator: &simulator, observation, judge: None };
-        infer(&model, &config, 2, progress, observer)
+        let problem = Problem::new(prior.clone(), simulator, [0.1, 0.2]).unwrap();
+        infer_from(&problem, None, &config, 2, progress, observer)
     };
     let mut keeper = Keeper::default();
-    let told = attempt(0.0, Progress::default(), &mut keeper).unwrap_err();
+    let told = attempt(0.0, State::default(), &mut keeper).unwrap_err();
     assert!(matches!(told, Error::FailuresInARow { failures: 60, round: 1, .. }), "{told}");
     assert!(told.to_string().contains("--retry-failed"), "{told}");
     assert!(keeper.now.rows.len() >= 60 && keeper.now.rows.iter().all(|row| row.x.is_err()));
@@ -130,12 +128,11 @@ fn diverging_ends_a_round_and_not_the_run() {
         x[0] = (1e30 * theta[0]) * rng.random::<f64>();
         x[1] = theta[1];
     });
-    let model =
-        Model { prior: &prior, simulator: &simulator, observation: &[0.0, 0.0], judge: None };
+    let model = Problem::new(prior, simulator, [0.0, 0.0]).unwrap();
     let mut config = tiny(Profile::Paper);
     (config.train.rate, config.train.schedule) = (1.0, Schedule::Constant);
     config.coordinates.space = didyma::coordinates::Space::Unbounded;
-    let found = infer(&model, &config, 2, Progress::default(), &mut ()).unwrap();
+    let found = infer_from(&model, None, &config, 2, State::default(), &mut ()).unwrap();
     assert!(found.finished);
     assert!(
         found.reports.iter().any(|r| r.stop_reason == StopReason::Diverged),
@@ -147,24 +144,22 @@ fn diverging_ends_a_round_and_not_the_run() {
 #[test]
 fn models_that_do_not_fit_together_are_refused() {
     let task = Task::named("two-moons").unwrap();
-    let config = tiny(Profile::Default);
     let told = |observation: &[f64]| {
-        let model = Model { observation, ..(&task).into() };
-        infer(&model, &config, 2, Progress::default(), &mut ()).unwrap_err().to_string()
+        task.problem.clone().with_observation(observation).unwrap_err().to_string()
     };
     assert!(told(&[0.0]).contains("observation has 1 numbers, but 2 are needed"));
     assert!(told(&[0.0, f64::NAN]).contains("observation holds NaN"));
     let prior = Prior::uniform(["a"], [0.0], [1.0]).unwrap();
-    let model = Model { prior: &prior, ..(&task).into() };
-    let error = infer(&model, &config, 2, Progress::default(), &mut ()).unwrap_err().to_string();
+    let error = Problem::new(prior, task.problem.simulator(), [0.0; 2]).unwrap_err().to_string();
     assert!(error.contains("prior has 1 numbers, but 2 are needed"), "{error}");
     let mut config = tiny(Profile::Default);
     config.simulations = 2;
-    let error = infer(&(&task).into(), &config, 1, Progress::default(), &mut ()).unwrap_err();
+    let error = infer_from(&task.problem, None, &config, 1, State::default(), &mut ()).unwrap_err();
     assert!(error.to_string().contains("simulations is 2"), "{error}");
     // Another problem's rows.
     let row = SimulatedRow { round: 1, index: 0, theta: vec![0.0; 3], x: Ok(vec![0.0; 2]) };
-    let progress = Progress { rows: vec![row], ..Progress::default() };
-    let error = infer(&(&task).into(), &tiny(Profile::Default), 1, progress, &mut ()).unwrap_err();
+    let progress = State { rows: vec![row], ..State::default() };
+    let error =
+        infer_from(&task.problem, None, &tiny(Profile::Default), 1, progress, &mut ()).unwrap_err();
     assert!(error.to_string().contains("the run is of another one"), "{error}");
 }

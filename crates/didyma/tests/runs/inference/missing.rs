@@ -15,7 +15,7 @@ use didyma::metrics::c2st;
 use didyma::prior::{Marginal, Prior};
 use didyma::rng::{Purpose, SimulationStream, Streams};
 use didyma::simulator::{SimulationFailed, Simulator};
-use didyma::{Inference, Model, Progress, infer};
+use didyma::{Inference, Problem, State, infer_from};
 use didyma::{Posterior, SampleStreams};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -95,13 +95,12 @@ fn exact(meaning: Meaning, seed: u64) -> Vec<f32> {
 fn run(
     simulator: Selective,
     config: &Config,
-    progress: Progress,
+    progress: State,
     observer: &mut dyn Observer,
 ) -> Inference {
     let prior = prior();
-    let model =
-        Model { prior: &prior, simulator: &simulator, observation: &OBSERVATION, judge: None };
-    infer(&model, config, 2, progress, observer).unwrap()
+    let model = Problem::new(prior.clone(), &simulator, OBSERVATION).unwrap();
+    infer_from(&model, None, config, 2, progress, observer).unwrap()
 }
 
 /// A small flow, many simulations: what is left of the error is that of the correction.
@@ -117,7 +116,7 @@ fn settings(algorithm: Algorithm, meaning: Meaning) -> Config {
 /// How well a classifier tells the posterior from the exact one of this meaning.
 fn told_from(posterior: &Posterior, meaning: Meaning) -> f64 {
     let streams = SampleStreams::new(Streams::new(3), Purpose::Posterior, 0);
-    let found = posterior.sample(SAMPLES, streams, 2).unwrap().theta;
+    let found = posterior.draw(SAMPLES, streams, 2).unwrap().theta;
     compare(&exact(meaning, 5), &found)
 }
 
@@ -130,7 +129,7 @@ fn compare(a: &[f32], b: &[f32]) -> f64 {
 /// 0.008), and a flow trained for seconds is allowed 0.04 more; the two laws are told apart in 0.65.
 fn expect(algorithm: Algorithm, meaning: Meaning, correction: Correction) {
     let config = Config { simulations: 5000, ..settings(algorithm, meaning) };
-    let found = run(Selective::Smooth, &config, Progress::default(), &mut ());
+    let found = run(Selective::Smooth, &config, State::default(), &mut ());
     let posterior = found.posterior.unwrap();
     let [missing, outcome] = [Meaning::Missing, Meaning::Outcome].map(|m| told_from(&posterior, m));
     let (near, far) =
@@ -173,7 +172,7 @@ fn a_posterior_that_is_cut_off_is_told_and_does_not_leak() {
     for algorithm in [Algorithm::Tsnpe, Algorithm::Corrected(Method::Tgrr)] {
         let mut config = settings(algorithm, Meaning::Missing);
         (config.rounds, config.simulations, config.train.steps) = (3, 1000, Some(600));
-        let found = run(Selective::Sharp, &config, Progress::default(), &mut ());
+        let found = run(Selective::Sharp, &config, State::default(), &mut ());
         let theta = samples(&found.posterior.unwrap(), SAMPLES);
         let leaked = theta.chunks_exact(2).filter(|row| f64::from(row[0]) < BORDER).count();
         let leaked = leaked as f64 / SAMPLES as f64;
@@ -190,7 +189,7 @@ fn a_run_with_failures_ends_with_the_same_bytes_from_any_event() {
         let mut config = small(Config::new(Profile::Default, algorithm));
         (config.simulations, config.train.epochs) = (300, 4);
         let mut keeper = Keeper::default();
-        let whole = run(Selective::Smooth, &config, Progress::default(), &mut keeper);
+        let whole = run(Selective::Smooth, &config, State::default(), &mut keeper);
         let expected = samples(&whole.posterior.unwrap(), 300);
         assert!(whole.reports.iter().all(|report| report.validity.unwrap().depends));
         for (event, mut progress) in keeper.all.into_iter().enumerate() {
@@ -223,7 +222,7 @@ fn table_of_the_documentation() {
             for seed in 1..=3 {
                 let mut config = settings(named.unwrap().1, meaning);
                 config.seed = seed;
-                let found = run(Selective::Smooth, &config, Progress::default(), &mut ());
+                let found = run(Selective::Smooth, &config, State::default(), &mut ());
                 let posterior = found.posterior.unwrap();
                 let report = found.reports.last().unwrap().validity.unwrap();
                 let or_none =

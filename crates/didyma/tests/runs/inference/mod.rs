@@ -15,7 +15,7 @@ use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Method;
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
-use didyma::{Inference, Model, Progress, infer};
+use didyma::{Inference, State, infer_from};
 use didyma::{Posterior, SampleStreams};
 use keeper::Keeper;
 
@@ -33,12 +33,12 @@ fn small(mut config: Config) -> Config {
 }
 
 fn run(task: &Task, config: &Config) -> Inference {
-    infer(&task.into(), config, 2, Progress::default(), &mut ()).unwrap()
+    infer_from(&task.problem, None, config, 2, State::default(), &mut ()).unwrap()
 }
 
 fn samples(posterior: &Posterior, count: usize) -> Vec<f32> {
     let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
-    posterior.sample(count, streams, 2).unwrap().theta
+    posterior.draw(count, streams, 2).unwrap().theta
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn every_task_runs_and_nothing_leaves_the_prior() {
         let theta = samples(&found.posterior.unwrap(), 500);
         let inside = |row: &[f32]| {
             let row: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
-            task.prior.contains(&row)
+            task.problem.prior().contains(&row)
         };
-        assert!(theta.chunks_exact(task.prior.dim()).all(inside), "{name}");
+        assert!(theta.chunks_exact(task.problem.prior().dim()).all(inside), "{name}");
     }
 }
 
@@ -66,7 +66,7 @@ fn gaussian_errors(config: &Config) -> (f64, f64) {
     let (n, dim) = (4_000, 10);
     let theta = samples(&posterior, n);
     let (mut means, mut widths) = (0.0, 0.0);
-    for (i, x) in task.observation.iter().enumerate() {
+    for (i, x) in task.problem.observation().iter().enumerate() {
         let column = || theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t));
         let mean = column().sum::<f64>() / n as f64;
         let sd = (column().map(|t| (t - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
@@ -102,7 +102,7 @@ fn a_gaussian_posterior_is_found_by_every_algorithm() {
 #[test]
 fn from_any_event_a_run_ends_with_the_same_bytes() {
     let task = Task::named("two-moons").unwrap();
-    let model = Model::from(&task);
+    let model = &task.problem;
     let tgrr = Algorithm::Corrected(Method::Tgrr);
     for (profile, algorithm) in [
         (Profile::Default, tgrr),
@@ -114,7 +114,7 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
         let mut config = small(Config::new(profile, algorithm));
         config.train.epochs = if algorithm == tgrr { 12 } else { 5 };
         let mut keeper = Keeper::default();
-        let whole = infer(&model, &config, 2, Progress::default(), &mut keeper).unwrap();
+        let whole = infer_from(&model, None, &config, 2, State::default(), &mut keeper).unwrap();
         let expected = samples(&whole.posterior.unwrap(), 300);
         assert!(keeper.all.len() > 10);
         for (event, progress) in keeper.all.into_iter().enumerate() {
@@ -124,7 +124,7 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
             if progress.training.is_none() {
                 progress.rows.truncate(70);
             }
-            let again = infer(&model, &config, 1, progress, &mut ()).unwrap();
+            let again = infer_from(&model, None, &config, 1, progress, &mut ()).unwrap();
             let found = samples(&again.posterior.unwrap(), 300);
             let place = format!("{profile:?}, {algorithm:?}, event {event}");
             assert!(again.finished && found == expected, "{place}");
@@ -135,13 +135,13 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
 #[test]
 fn an_observer_stops_a_run_wherever_it_wants() {
     let task = Task::named("two-moons").unwrap();
-    let (model, config) = (Model::from(&task), tiny(Profile::Default));
+    let (model, config) = (&task.problem, tiny(Profile::Default));
     let mut whole = Keeper::default();
-    infer(&model, &config, 2, Progress::default(), &mut whole).unwrap();
+    infer_from(&model, None, &config, 2, State::default(), &mut whole).unwrap();
     let events = whole.all.len();
     for stop in (1..events).step_by(3) {
         let mut keeper = Keeper { stop_after: Some(stop), ..Keeper::default() };
-        let found = infer(&model, &config, 2, Progress::default(), &mut keeper).unwrap();
+        let found = infer_from(&model, None, &config, 2, State::default(), &mut keeper).unwrap();
         assert!(!found.finished || keeper.now.reports.len() == 2, "{stop} of {events}");
         assert_eq!(found.reports.len(), keeper.now.reports.len(), "{stop}");
         assert_eq!(found.posterior.is_some(), !found.reports.is_empty(), "{stop} of {events}");

@@ -137,7 +137,7 @@ fn a_posterior_outside_the_prior_is_an_error_with_the_rate_and_soon() {
     let far = Posterior::load(&path).unwrap();
     let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
     let clock = Instant::now();
-    let told = far.sample(1000, streams, 2).unwrap_err();
+    let told = far.draw(1000, streams, 2).unwrap_err();
     assert!(matches!(told, Error::Leakage { accepted: 0, drawn } if drawn >= 100_000), "{told}");
     let told = told.to_string();
     assert!(told.contains("only 0 of") && told.contains("coordinates.space=unbounded"), "{told}");

@@ -5,7 +5,7 @@ use didyma::config::{Config, Profile};
 use didyma::run::{CHECKPOINT, DATABASE, Manifest, Recorder, RunDir, posterior, progress};
 use didyma::tasks::Task;
 use didyma::{Event, Observer};
-use didyma::{Model, Progress, infer};
+use didyma::{State, infer_from};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,8 @@ fn recorded(dir: &Path, config: &Config) {
     let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
     let first = FirstCheckpoint { from: run.file(CHECKPOINT), to: dir.with_extension("first") };
     let mut observer = (Recorder::new(run, Vec::new()).unwrap(), first);
-    let found = infer(&Model::from(&task), config, 2, Progress::default(), &mut observer).unwrap();
+    let found =
+        infer_from(&task.problem, None, config, 2, State::default(), &mut observer).unwrap();
     observer.0.export(found.posterior.as_ref(), 2).unwrap();
 }
 
@@ -49,7 +50,7 @@ fn a_finished_run_is_read_back() {
     let found = progress(&run).unwrap();
     assert_eq!((found.rows.len(), found.reports.len()), (240, 2));
     let task = Task::named("two-moons").unwrap();
-    let again = infer(&Model::from(&task), &config, 1, found, &mut ()).unwrap();
+    let again = infer_from(&task.problem, None, &config, 1, found, &mut ()).unwrap();
     let (again, stored) = (again.posterior.unwrap(), posterior(&run).unwrap());
     assert_eq!(samples(&again, 100), samples(&stored, 100));
 }

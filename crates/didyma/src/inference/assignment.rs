@@ -1,17 +1,16 @@
-//! The simulations of a round, or of a part of it.
+//! An assignment of simulations: a round, or a part of one.
 
 use super::SimulatedRow;
-use super::batch::Group;
+use super::batch::Batch;
 use crate::error::Result;
-use crate::inference::events::{Event, Observer};
-use crate::inference::simulations::Records;
+use crate::inference::events::Observer;
 use crate::problem::simulator::{self, Simulator};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use std::ops::{ControlFlow, Range};
 
-/// Simulations that are to be made. Each has the random stream of its number in the round, whoever makes it.
-pub struct Simulating<'a> {
+/// Simulations to make. Each has the random stream of its number in the round, whoever makes it.
+pub struct Assignment<'a> {
     /// How x comes about.
     pub simulator: &'a dyn Simulator,
     /// Seed of the run.
@@ -28,17 +27,21 @@ pub struct Simulating<'a> {
     pub in_a_row: usize,
 }
 
-impl Simulating<'_> {
-    /// Makes them; `observer` is told of them in time to save them.
-    pub fn run(&self, threads: usize, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
+impl Assignment<'_> {
+    /// Makes them, and reports them to `observer` in time to save them. Returns their rows, and whether to go on.
+    pub fn run(
+        &self,
+        threads: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<SimulatedRow>, ControlFlow<()>)> {
         let streams = Streams::new(self.seed).simulations(Purpose::Simulation, self.round.into());
         let numbers: Vec<u64> = self.missing.iter().cloned().flatten().map(|n| n as u64).collect();
         let theta: Vec<f32> =
             numbers.iter().flat_map(|&n| self.theta.row(n as usize)).copied().collect();
         let rows = Rows::new("theta", &theta, self.theta.columns())?;
         let total = self.done.0 + numbers.len();
-        let mut group = Group::new(self.round, self.done, total, self.in_a_row, observer);
-        let observe = &mut |piece: simulator::Progress| group.take(&numbers, rows, &piece);
+        let mut batch = Batch::new(self.round, self.done, total, self.in_a_row, observer);
+        let observe = &mut |piece: simulator::Progress| batch.take(&numbers, rows, &piece);
         let found = simulator::simulate_numbered(
             self.simulator,
             rows,
@@ -47,20 +50,9 @@ impl Simulating<'_> {
             threads,
             observe,
         )?;
-        match group.flush()? {
-            // A crew may have stopped by itself.
-            ControlFlow::Continue(()) if found.done < rows.len() => Ok(ControlFlow::Break(())),
-            said => Ok(said),
-        }
-    }
-}
-
-/// Keeps the rows that it is told of.
-impl Observer for Records {
-    fn notice(&mut self, event: &Event) -> Result<ControlFlow<()>> {
-        if let Event::Simulated { rows, .. } = event {
-            rows.iter().for_each(|row: &SimulatedRow| self.push(row));
-        }
-        Ok(ControlFlow::Continue(()))
+        let (made, said) = batch.flush()?;
+        // A crew may have stopped by itself.
+        let stopped = said.is_break() || found.done < rows.len();
+        Ok((made, if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }))
     }
 }
