@@ -117,7 +117,7 @@ def test_the_command_line_says_where_such_a_run_goes_on(tmp_path: Path) -> None:
     assert told.returncode == 2
     shown = subprocess.run([*command[:3], "show", str(tmp_path / "run")], capture_output=True, text=True)
     assert "to go on, in Python: didyma.resume(" in shown.stdout
-    assert "the simulator of this run is a Python function" in told.stderr and "didyma.resume" in told.stderr
+    assert "the simulator of this run is a function of the program that began it" in told.stderr and "didyma.resume" in told.stderr
     # Nothing was counted as failed.
     found = didyma.resume(tmp_path / "run", noisy_row, progress=False)
     assert found.failures() == []

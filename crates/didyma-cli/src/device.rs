@@ -2,7 +2,7 @@
 
 use crate::arguments::DeviceArgs;
 use crate::output::tell;
-use anyhow::{anyhow, bail};
+use crate::wording::word;
 use didyma::DensityConfig;
 use didyma::Named;
 use didyma::SplineFlow;
@@ -10,7 +10,8 @@ use didyma::config::Config;
 use didyma::parallel;
 use didyma::tasks::Task;
 use didyma::training::{Cpu, Device, Machine};
-use didyma_cuda::{Cuda, Found, Powers};
+use didyma::{Advice, Error, Remedy, Wording};
+use didyma_cuda::{Cuda, Found, Powers, Unavailable};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -50,49 +51,53 @@ impl Opened {
 impl DeviceChoice {
     /// Opens it. Without a choice, a GPU that cannot be used is no error; but one that is there and cannot be used is
     /// worth a note.
-    fn open(self, mut note: impl FnMut(&str)) -> anyhow::Result<Opened> {
+    fn open(self, word: Wording, mut note: impl FnMut(&str)) -> didyma::Result<Opened> {
         match self {
             Self::Cpu => Ok(Opened::Cpu),
             Self::Cuda => {
-                let cuda = Cuda::open().map_err(|why| anyhow!("--device is cuda, but {why}"))?;
+                let unavailable = |Unavailable(fault)| Error::NoDevice { device: "cuda", fault };
+                let cuda = Cuda::open().map_err(unavailable)?;
                 Ok(Opened::Cuda(Arc::new(cuda)))
             }
             Self::Auto if !didyma_cuda::has_driver() => Ok(Opened::Cpu),
             Self::Auto => match Cuda::open() {
                 Ok(cuda) => Ok(Opened::Cuda(Arc::new(cuda))),
-                Err(why) => {
-                    note(&format!("on the CPU, as {why}"));
+                Err(Unavailable(why)) => {
+                    note(&format!("on the CPU, as {}", why.sentence(word)));
                     Ok(Opened::Cpu)
                 }
             },
         }
     }
 
-    /// The machine for a run with these settings and dimensions. `note` is told of a GPU that is there and cannot be used.
-    /// The sentences are the command line's, as the library's are.
+    /// The machine for a run of this task with these settings. `note` takes a sentence, by a front end's words, about a GPU
+    /// that is there and cannot be used.
     pub fn machine(
         self,
         config: &Config,
         (theta_dim, x_dim): (usize, usize),
         threads: usize,
+        word: Wording,
         mut note: impl FnMut(&str),
-    ) -> anyhow::Result<Machine> {
+    ) -> didyma::Result<Machine> {
         let shape = match config.shape(theta_dim, x_dim) {
             DensityConfig::Flow(shape) => shape,
-            DensityConfig::Score(_) if self == Self::Cuda => bail!(
-                "--device is cuda, but snse learns a score, which is trained on the CPU only: choose --device cpu, or another \
-                 --method"
-            ),
+            DensityConfig::Score(_) if self == Self::Cuda => {
+                let why = "snse learns a score, which is trained on the CPU only:";
+                let fault = Advice::new(why, Remedy::CpuOrMethod);
+                return Err(Error::NoDevice { device: "cuda", fault });
+            }
             DensityConfig::Score(_) => return Ok(threads.into()),
         };
-        let opened = self.open(&mut note)?;
+        let opened = self.open(word, &mut note)?;
         let Opened::Cuda(cuda) = &opened else { return Ok(opened.machine(threads)) };
         match cuda.check(&SplineFlow::new(shape)?) {
             Err(why) if self == Self::Auto => {
+                let why = why.sentence(word);
                 note(&format!("on the CPU, as on the GPU it would be refused: {why}"));
                 Ok(threads.into())
             }
-            other => Ok(other.map(|()| opened.machine(threads))?),
+            other => other.map(|()| opened.machine(threads)),
         }
     }
 }
@@ -100,13 +105,12 @@ impl DeviceChoice {
 impl DeviceArgs {
     /// Opens the device that was chosen.
     pub fn open(&self) -> anyhow::Result<Opened> {
-        self.device.open(tell_note)
+        Ok(self.device.open(&word, tell_note)?)
     }
 
     /// The machine for a run of this task with these settings.
     pub fn machine(&self, config: &Config, task: &Task, threads: usize) -> anyhow::Result<Machine> {
-        let dims = (task.problem.prior().dim(), task.problem.observation().len());
-        self.device.machine(config, dims, threads, tell_note)
+        Ok(self.device.machine(config, task.problem.dims(), threads, &word, tell_note)?)
     }
 }
 
@@ -152,8 +156,8 @@ fn version((major, minor): (i32, i32)) -> String {
     format!("{major}.{minor}")
 }
 
-impl From<Found> for CudaDevice {
-    fn from(found: Found) -> Self {
+impl CudaDevice {
+    fn new(found: Found, word: Wording) -> Self {
         let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
         let powers = |powers: &Powers| CudaPowers {
             multiprocessors: powers.multiprocessors,
@@ -166,16 +170,17 @@ impl From<Found> for CudaDevice {
             driver: version(found.driver),
             compiler: version(found.compiler),
             powers: found.state.as_ref().ok().map(powers),
-            problem: found.state.err().map(|why| why.to_string()),
+            problem: found.state.err().map(|Unavailable(why)| why.sentence(word)),
         }
     }
 }
 
-/// Looks at everything that could be used.
-pub fn devices() -> Devices {
+/// Looks at everything that could be used; a front end's words say what to do about the rest.
+pub fn devices(word: Wording) -> Devices {
     let found = didyma_cuda::devices();
-    let cuda_unavailable = found.as_ref().err().map(ToString::to_string);
-    let cuda = found.unwrap_or_default().into_iter().map(Into::into).collect();
+    let cuda_unavailable = found.as_ref().err().map(|Unavailable(why)| why.sentence(word));
+    let found = found.unwrap_or_default().into_iter();
+    let cuda = found.map(|found| CudaDevice::new(found, word)).collect();
     let cpu = CpuDevice { cores: parallel::cores(), kernels: Cpu.describe() };
     Devices { cpu, cuda, cuda_unavailable }
 }

@@ -12,6 +12,7 @@ mod device;
 mod output;
 mod reproduce;
 mod terminal;
+mod wording;
 
 use anyhow::bail;
 use clap::Parser;

@@ -1,5 +1,6 @@
 //! Results on the terminal and in files.
 
+use crate::wording;
 use crate::{DONE, ExitCode};
 use anyhow::{Context, bail};
 use didyma::storage::Table;
@@ -37,7 +38,11 @@ pub fn pasted(path: &Path) -> String {
 
 /// The error and its causes, each told once.
 pub fn sentence(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
+    let words = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
+        Some(error) => wording::sentence(error),
+        None => cause.to_string(),
+    };
+    error.chain().map(words).fold(String::new(), |text, cause| match text.as_str() {
         "" => cause,
         told if told.contains(&cause) => text,
         told => format!("{told}: {cause}"),

@@ -8,17 +8,17 @@ use crate::resident::tiling;
 use crate::shape::Shape;
 use didyma::estimator::Plan;
 use didyma::training::{AdamConfig, Device, Engine, Evaluator};
-use didyma::{Dataset, Result, Rows, SplineFlow};
+use didyma::{Advice, Dataset, Result, Rows, SplineFlow};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why no GPU can be used: a sentence with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable(String);
+pub struct Unavailable(pub Advice);
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::shape::{
 };
 use didyma::estimator::Plan;
 use didyma::kernel::AdamStep;
-use didyma::{FlowConfig, Result, SplineFlow};
+use didyma::{Advice, FlowConfig, Remedy, Result, SplineFlow};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -57,11 +57,12 @@ pub(crate) fn tiling(backend: &dyn Backend, shape: &Shape, rows: usize) -> Resul
         let FlowConfig { theta_dim, x_dim, units, bins, .. } = shape.config;
         fault(
             &backend.name(),
+            Advice::new(
             format!(
                 "a flow of {theta_dim} parameters and {x_dim} summaries with flow.units {units} and flow.bins {bins} does not \
-                 fit its {} KB of shared memory: make flow.units smaller, give fewer summaries, or choose --device cpu",
+                 fit its {} KB of shared memory: make flow.units smaller, give fewer summaries, or",
                 limit >> 10
-            ),
+            ), Remedy::Cpu),
         )
     })
 }

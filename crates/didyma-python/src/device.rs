@@ -1,10 +1,11 @@
 //! Where flows are trained and evaluated.
 
 use crate::choices::named;
-use crate::errors::{Kind, in_python};
+use crate::errors::Kind;
 use crate::running::threads;
 use crate::toys::dict;
 use crate::wait::wait;
+use crate::wording::{sentence, word};
 use didyma::config::Config;
 use didyma::training::Machine;
 use didyma_cli::DeviceChoice;
@@ -35,15 +36,15 @@ impl Computing {
         let (machine, note) = wait(py, move || {
             let mut note = None;
             let keep = |text: &str| note = Some(text.to_owned());
-            let machine = self.device.machine(&config, dims, self.threads, keep);
+            let machine = self.device.machine(&config, dims, self.threads, &word, keep);
             Ok((machine, note))
         })?;
         if let Some(note) = note {
             // Also of a run that shows nothing: it takes longer than its user thinks.
-            let text = CString::new(in_python(&note))?;
+            let text = CString::new(note)?;
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
         }
-        machine.map_err(|error| Kind::Input.error(in_python(&error.to_string())))
+        machine.map_err(|error| Kind::Input.error(sentence(&error)))
     }
 }
 
@@ -53,7 +54,5 @@ impl Computing {
 /// of `didyma devices`.
 #[pyfunction]
 pub fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let mut found = wait(py, || Ok(didyma_cli::devices()))?;
-    found.cuda_unavailable = found.cuda_unavailable.map(|why| in_python(&why));
-    dict(py, &found)
+    dict(py, &wait(py, || Ok(didyma_cli::devices(&word)))?)
 }

@@ -1,7 +1,7 @@
 //! Errors of the library as Python exceptions, which `didyma.errors` defines.
 
+use crate::wording::sentence;
 use didyma::Error;
-use didyma::RunProblem;
 use pyo3::prelude::*;
 
 /// The kinds of exceptions; their names are the classes'.
@@ -83,42 +83,7 @@ pub fn python(error: Error) -> PyErr {
         Error::NoSuchRow { .. } | Error::EmptyPlan | Error::Threads { .. } => Kind::Internal,
         _ => Kind::Input,
     };
-    if let Error::Run { path, problem: RunProblem::Exists } = &error {
-        let path = path.display();
-        return kind.error(format!(
-            "{path} already holds a run: go on with it by resume=True or didyma.resume, or choose another out"
-        ));
-    }
-    kind.error(in_python(&error.to_string()))
-}
-
-/// The library speaks of the command line; here the same is an argument or a function.
-pub fn in_python(text: &str) -> String {
-    const WORDS: [(&str, &str); 13] = [
-        (
-            "(--profile default, or --set coordinates.space=unbounded)",
-            "(profile=\"default\", or settings={\"coordinates.space\": \"unbounded\"})",
-        ),
-        ("(--method tgrr)", "(method=\"tgrr\")"),
-        ("choose another --out", "choose another out"),
-        ("that was the --out of one", "of one"),
-        ("with the same --out", "with the same out"),
-        (
-            "then run `didyma resume` (with --retry-failed to simulate the failed ones again)",
-            "then go on (retry_failed=True makes the failed ones again)",
-        ),
-        ("`didyma settings` lists them all", "didyma.settings() lists them all"),
-        ("or say their proposal", "or say where they come from, as proposal=prior"),
-        (
-            "or `didyma report --predictive` for a problem of your own",
-            "or a report with its simulator: result.report(path, simulator=...)",
-        ),
-        ("--device is cuda", "device is \"cuda\""),
-        ("--device cpu", "device=\"cpu\""),
-        ("or another --method", "or another method"),
-        ("`didyma resume ", "`didyma.resume` or on the command line `didyma resume "),
-    ];
-    WORDS.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+    kind.error(sentence(&error))
 }
 
 /// The exception for a panic, which is a fault of ours.

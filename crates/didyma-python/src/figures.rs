@@ -1,9 +1,10 @@
 //! Results as text and pictures.
 
-use crate::errors::{Kind, in_python, python};
+use crate::errors::{Kind, python};
 use crate::result::Result;
 use crate::toys::dict;
 use crate::wait::wait;
+use crate::wording::word;
 use didyma::parallel;
 use didyma::report::{Comparison, Kind as Plot, Overview, Place, RunData, page, png};
 use didyma::storage::write_whole;
@@ -100,7 +101,7 @@ pub fn drawn(py: Python<'_>, runs: &Comparison, kind: &str) -> PyResult<Figure> 
         );
     };
     let figure = py.detach(|| plot.draw(runs, Place::Alone)).ok_or_else(|| {
-        let needs = in_python(plot.needs());
+        let needs = plot.needs().sentence(&word);
         Kind::Input.error(format!("there is nothing to draw: {kind} needs {needs}"))
     })?;
     Ok(Figure { title: figure.title, caption: figure.caption, svg: figure.svg })

@@ -22,6 +22,7 @@ mod running;
 mod tasks;
 mod toys;
 mod wait;
+mod wording;
 
 use pyo3::prelude::*;
 use pyo3::types::PyModule;

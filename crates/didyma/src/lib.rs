@@ -67,7 +67,7 @@ pub mod training;
 
 pub use config::{Algorithm, Config, Profile};
 pub use density::{Dataset, Density, DensityConfig, coordinates, flow, score};
-pub use error::{Error, FileProblem, Result, RunProblem};
+pub use error::{Advice, Error, Fault, FileFault, Remedy, Result, Wording};
 pub use evaluation::{TaskJudge, abc, levels, metrics};
 pub use flow::{FlowConfig, SplineFlow, Tape};
 pub use inference::{

@@ -3,6 +3,7 @@
 use crate::ExitCode;
 use crate::device::devices;
 use crate::output::show;
+use crate::wording::word;
 use clap::Parser;
 
 /// List what flows can be trained on here: the CPU, and GPUs, or why none can be used.
@@ -14,5 +15,5 @@ pub struct DevicesArgs {
 }
 
 pub fn run(args: &DevicesArgs) -> anyhow::Result<ExitCode> {
-    show(&devices(), args.json)
+    show(&devices(&word), args.json)
 }

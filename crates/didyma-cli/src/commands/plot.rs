@@ -4,6 +4,7 @@ use super::report::{each_run, place, read};
 use crate::ExitCode;
 use crate::arguments::ThreadsArgs;
 use crate::output::{check_out, print};
+use crate::wording::word;
 use anyhow::{Context, bail};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -52,7 +53,8 @@ pub fn run(args: &PlotArgs) -> anyhow::Result<ExitCode> {
     let kind = args.kind();
     let figure = kind.draw(&runs, Place::Alone).with_context(|| {
         let first = args.dirs[0].display();
-        format!("there is nothing to draw of {first}: {} needs {}", kind.name(), kind.needs())
+        let needs = kind.needs().sentence(&word);
+        format!("there is nothing to draw of {first}: {} needs {needs}", kind.name())
     })?;
     let bytes = if bitmap { png(&figure.svg) } else { figure.svg.into_bytes() };
     place(&args.out, &bytes)?;

@@ -7,7 +7,7 @@ use crate::PROGRAM;
 use crate::output::tell;
 use crate::terminal::Stop;
 use anyhow::{Context, bail};
-use didyma::run::{DATABASE, Manifest, POSTERIOR_CSV, RunDir, RunProblem, SUMMARY, Summary};
+use didyma::run::{DATABASE, Fault, Manifest, POSTERIOR_CSV, RunDir, SUMMARY, Summary};
 use didyma::{Error, parallel};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -114,7 +114,7 @@ fn has_begun(path: &Path) -> anyhow::Result<Option<RunDir>> {
     }
     match RunDir::read(path) {
         Ok(dir) => Ok(Some(dir)),
-        Err(Error::Run { problem: RunProblem::NotBegun, .. }) => Ok(None),
+        Err(Error::Run { fault: Fault::NotBegun, .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::plan::Planned;
 use crate::output::tell;
+use crate::wording::sentence;
 use didyma::RoundReport;
 use didyma::report::{Comparison, RunData};
 use didyma::run::{RunDir, Summary};
@@ -85,7 +86,7 @@ impl Results {
         match compared {
             Ok(compared) => Some(compared),
             Err(error) => {
-                tell(&format!("note: {task} is not drawn: {error}"));
+                tell(&format!("note: {task} is not drawn: {}", sentence(&error)));
                 None
             }
         }

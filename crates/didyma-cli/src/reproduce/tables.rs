@@ -4,6 +4,7 @@ use super::paper::{self, Printed};
 use super::plan::{ABLATION, METHODS, PUBLISHED, Tasks};
 use super::results::{Mean, Results, cell, table};
 use super::{Reproduction, Section, Target};
+use crate::output::sentence;
 use didyma::Named;
 use didyma::RoundReport;
 use didyma::estimator::alpha::{GrrObjective, Model, advise, grr_alpha};
@@ -62,7 +63,11 @@ pub fn table_1(results: &Results, tasks: Tasks, args: &Reproduction) -> anyhow::
                 vec![(*title).to_owned(), format!("{rate:.2} ± {error:.2}"), alpha]
             }
             Err(error) => {
-                vec![(*title).to_owned(), format!("not measured: {error}"), "–".to_owned()]
+                vec![
+                    (*title).to_owned(),
+                    format!("not measured: {}", sentence(&error)),
+                    "–".to_owned(),
+                ]
             }
         });
     }

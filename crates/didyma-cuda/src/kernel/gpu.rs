@@ -3,12 +3,12 @@
 #![allow(unsafe_code)]
 
 use super::compiler::{cached, compile};
-use super::discovery::{Missing, count, guarded, no_gpu, start_words, versions};
+use super::discovery::{Missing, count, guarded, no_gpu, start_fault, versions};
 use super::stream::{Compiled, Stream};
 use super::{Backend, Kernel, Program, Queue, fault};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{CudaContext, DriverError};
-use didyma::{Error, Result};
+use didyma::{Advice, Error, Remedy, Result};
 use std::sync::Arc;
 
 /// One GPU.
@@ -31,20 +31,19 @@ impl Gpu {
     }
 
     fn opened(number: usize) -> std::result::Result<Self, Missing> {
-        let missing = |error: DriverError| Missing(start_words(error));
-        let context = CudaContext::new(number).map_err(missing)?;
+        let context = CudaContext::new(number).map_err(start_fault)?;
         // SAFETY: every queue has a stream and memory of its own, so that no work needs another's events.
         unsafe { context.disable_event_tracking() };
-        let capability = context.compute_capability().map_err(missing)?;
-        let name = context.name().map_err(missing)?;
+        let capability = context.compute_capability().map_err(start_fault)?;
+        let name = context.name().map_err(start_fault)?;
         if capability < (8, 0) {
-            return Err(Missing(format!(
-                "{name} has compute capability {}.{}, but 8.0 is needed: choose --device cpu",
+            return Err(Missing::new(format!(
+                "{name} has compute capability {}.{}, but 8.0 is needed:",
                 capability.0, capability.1
             )));
         }
         let attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-        let shared_memory = context.attribute(attribute).map_err(missing)? as usize;
+        let shared_memory = context.attribute(attribute).map_err(start_fault)? as usize;
         Ok(Self { context, name, capability, shared_memory })
     }
 
@@ -65,7 +64,7 @@ impl Gpu {
     }
 
     fn error(&self, error: DriverError) -> Error {
-        fault(&self.name, words(error))
+        fault(&self.name, advice(error))
     }
 
     /// What the compiler is to write for.
@@ -81,21 +80,18 @@ impl Gpu {
 }
 
 /// The driver's answers that a user can do something about.
-pub(super) fn words(error: DriverError) -> String {
+pub(super) fn advice(error: DriverError) -> Advice {
     match error.0 {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
-            "out of memory: close other programs that use this GPU, make train.batch smaller, train fewer seeds \
-             together, or choose --device cpu"
-                .to_owned()
-        }
-        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-            "its driver is older than NVIDIA's run-time compiler: update the driver, let LD_LIBRARY_PATH name an older \
-             libnvrtc, or choose --device cpu"
-                .to_owned()
-        }
-        other => format!(
-            "the driver says {other:?}: `didyma resume DIR` goes on from what is saved, with --device cpu if it happens again"
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => Advice::new(
+            "out of memory: close other programs that use this GPU, make train.batch smaller, train fewer seeds together, or",
+            Remedy::Cpu,
         ),
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Advice::new(
+            "its driver is older than NVIDIA's run-time compiler: update the driver, let LD_LIBRARY_PATH name an older \
+             libnvrtc, or",
+            Remedy::Cpu,
+        ),
+        other => Advice::new(format!("the driver says {other:?}:"), Remedy::ResumeOnCpu),
     }
 }
 
@@ -117,8 +113,8 @@ impl Backend for Gpu {
         let (architecture, failed) = (self.architecture(), |error| self.error(error));
         let compile = || {
             compile(source, architecture).map_err(|said| {
-                let why = "the kernels do not compile here; choose --device cpu.";
-                fault(&self.name, format!("{why} {said}"))
+                let why = format!("the kernels do not compile here: {said}\nTo do without them,");
+                fault(&self.name, Advice::new(why, Remedy::Cpu))
             })
         };
         let load = |ptx| self.context.load_module(ptx).map_err(failed);

@@ -14,7 +14,7 @@ pub(crate) use emulator::Emulator;
 pub(crate) use gpu::Gpu;
 
 use crate::shape::{Shape, Tiling};
-use didyma::{Error, Result};
+use didyma::{Advice, Error, Result};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -188,8 +188,8 @@ pub(crate) trait Backend: Debug + Send + Sync {
 }
 
 /// An error of this device that names its remedy.
-pub(crate) fn fault(device: &str, problem: impl Into<String>) -> Error {
-    Error::Device { device: device.to_owned(), problem: problem.into() }
+pub(crate) fn fault(device: &str, fault: impl Into<Advice>) -> Error {
+    Error::Device { device: device.to_owned(), fault: fault.into() }
 }
 
 /// Numbers as the bytes that they are.

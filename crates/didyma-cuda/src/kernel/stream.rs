@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::gpu::words;
+use super::gpu::advice;
 use super::{Job, Launch, Memory, Program, Queue, Recording, fault};
 use cudarc::driver::{
     CudaEvent, CudaFunction, CudaGraph, CudaSlice, CudaStream, DevicePtr, DriverError,
@@ -48,7 +48,7 @@ impl Stream {
     }
 
     fn check<T>(&self, result: std::result::Result<T, DriverError>) -> Result<T> {
-        result.map_err(|error| fault(&self.device, words(error)))
+        result.map_err(|error| fault(&self.device, advice(error)))
     }
 
     fn start(
@@ -209,6 +209,6 @@ impl std::fmt::Debug for Graph {
 
 impl Recording for Graph {
     fn replay(&self) -> Result<()> {
-        self.graph.launch().map_err(|error| fault(&self.device, words(error)))
+        self.graph.launch().map_err(|error| fault(&self.device, advice(error)))
     }
 }

@@ -1,9 +1,15 @@
 //! One error type, whose messages are sentences that name the argument and the remedy.
+//!
+//! `Display` speaks to everybody; [`Error::sentence`] takes a front end's words for what can be done.
 
-mod run;
+mod fault;
+mod file;
+mod remedy;
+mod sentence;
 
-pub(crate) use run::model_name;
-pub use run::{CHECKPOINT, DATABASE, RunProblem, SEEDS};
+pub use fault::Fault;
+pub use file::FileFault;
+pub use remedy::{Advice, Remedy, Wording};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
@@ -25,31 +31,37 @@ pub enum Error {
         expected: Cow<'static, str>,
     },
     /// A setting that does not exist.
-    #[error(
-        "there is no setting {key}{}: `didyma settings` lists them all",
-        .similar.map_or(String::new(), |similar| format!(" (did you mean {similar}?)"))
-    )]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     UnknownSetting {
         /// What was asked for.
         key: String,
         /// One that may have been meant.
         similar: Option<&'static str>,
     },
+    /// The profile as one setting of others, all of which it determines.
+    #[error("{}", self.sentence(&Remedy::to_string))]
+    ProfileSetting {
+        /// The profile.
+        value: String,
+    },
     /// A setting with a value of the wrong kind.
-    #[error("{key} cannot be {value}: {problem}")]
+    #[error("{key} cannot be {value}: {fault}")]
     BadSetting {
         /// Its name.
         key: String,
         /// What was given.
         value: String,
         /// What is wrong with it.
-        problem: String,
+        fault: String,
+    },
+    /// A task whose true posterior nobody knows.
+    #[error("{}", self.sentence(&Remedy::to_string))]
+    NoReference {
+        /// The task.
+        task: String,
     },
     /// A posterior that is nearly all outside the prior's support.
-    #[error(
-        "only {accepted} of {drawn} draws lie inside the prior, and sampling gives up at fewer than one in 200: use \
-         unbounded coordinates (--profile default, or --set coordinates.space=unbounded), where none can lie outside"
-    )]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     Leakage {
         /// Draws of the flow.
         drawn: usize,
@@ -57,10 +69,7 @@ pub enum Error {
         accepted: usize,
     },
     /// A part of the prior that cannot be drawn from.
-    #[error(
-        "only {accepted} of {drawn} candidates fell into the part of the prior that truncated proposals keep: \
-         give the posterior so far more to learn from (simulations, train.steps), or take another method (--method tgrr)"
-    )]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     ThinRegion {
         /// Candidates that were tried.
         drawn: usize,
@@ -68,18 +77,15 @@ pub enum Error {
         accepted: usize,
     },
     /// Simulations handed in that a round cannot use.
-    #[error("round {round} {problem}")]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     Proposal {
         /// The round.
         round: u32,
         /// What is wrong, and the remedy.
-        problem: String,
+        fault: Advice,
     },
     /// A simulator that is a function of the program that began the run.
-    #[error(
-        "the simulator of this run is a Python function, which is not known here: go on in Python with \
-         didyma.resume(directory, simulator)"
-    )]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     NoSimulator,
     /// A round in which too few simulations succeeded.
     #[error(
@@ -98,12 +104,7 @@ pub enum Error {
         reason: Option<String>,
     },
     /// Simulations that failed one after another.
-    #[error(
-        "{failures} simulations of round {round} failed one after another, the last of them: {reason}{}repair the \
-         simulator, then run `didyma resume` (with --retry-failed to simulate the failed ones again), or begin anew with a \
-         higher failures.in_a_row (0: never stop)",
-        if .reason.contains('\n') { "\n" } else { "; " }
-    )]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     FailuresInARow {
         /// How many.
         failures: usize,
@@ -201,7 +202,7 @@ pub enum Error {
         /// NaN or infinite.
         value: f64,
     },
-    /// Finite input that is too large for the flow.
+    /// Finite input that is too large for the flow, as without a [`crate::Scaling`].
     #[error(
         "{what} of row {row} is {value}: theta, x or the parameters are too large there for f32; \
          bring theta and x to unit scale before the flow"
@@ -236,41 +237,51 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A device that cannot go on: its memory is full, it was lost.
-    #[error("{device}: {problem}")]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     Device {
         /// The device, in a user's words.
         device: String,
         /// What went wrong there, and the remedy.
-        problem: String,
+        fault: Advice,
+    },
+    /// A device that was asked for and cannot be used.
+    #[error("{}", self.sentence(&Remedy::to_string))]
+    NoDevice {
+        /// Its name.
+        device: &'static str,
+        /// The reason, and the remedy.
+        fault: Advice,
     },
     /// A model or checkpoint that cannot be used.
-    #[error("{} cannot be loaded: {problem}", path.display())]
+    #[error("{} cannot be loaded: {fault}", path.display())]
     ModelFile {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        problem: FileProblem,
+        fault: FileFault,
     },
     /// A directory of a run that cannot be used, or a database in it.
-    #[error("{}", problem.sentence(path))]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     Run {
         /// The directory.
         path: PathBuf,
+        /// The file in it that the fault is about.
+        file: PathBuf,
         /// What is wrong with it.
-        problem: RunProblem,
+        fault: Fault,
     },
     /// A table that cannot be used.
-    #[error("{}, line {line}: {problem}", path.display())]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     Table {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
         /// What is wrong there, and the remedy.
-        problem: String,
+        fault: Advice,
     },
     /// A problem file that cannot be used.
-    #[error("{}, line {line}: {field} {problem}", path.display())]
+    #[error("{}, line {line}: {field} {fault}", path.display())]
     ProblemFile {
         /// The file.
         path: PathBuf,
@@ -279,15 +290,27 @@ pub enum Error {
         /// The field.
         field: String,
         /// What is wrong with it, and the remedy.
-        problem: String,
+        fault: String,
+    },
+    /// A setting in a problem file that cannot be used.
+    #[error("{}", self.sentence(&Remedy::to_string))]
+    SettingInFile {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The field.
+        field: String,
+        /// The fault of the setting.
+        error: Box<Self>,
     },
     /// Simulations made elsewhere that cannot be used.
-    #[error("{} {problem}", path.display())]
+    #[error("{}", self.sentence(&Remedy::to_string))]
     Shard {
         /// The file.
         path: PathBuf,
         /// What is wrong with it, and the remedy.
-        problem: String,
+        fault: Advice,
     },
     /// Parameters that the prior excludes.
     #[error(
@@ -311,50 +334,6 @@ pub enum Error {
         /// Its reason.
         source: std::io::Error,
     },
-}
-
-/// The ways in which a saved file can be bad.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FileProblem {
-    /// Shorter than its header says.
-    #[error("{}; copy it again, or use an earlier one", self.fault())]
-    Truncated {
-        /// Bytes in the file.
-        found: usize,
-        /// Bytes that its header promises.
-        expected: usize,
-    },
-    /// Its content does not match its checksum, or its header its own rules.
-    #[error("{}; copy it again, or use an earlier one", self.fault())]
-    Corrupted(String),
-    /// Not written by this program: what was needed, and in brackets why it is not that.
-    #[error("{}; give one that Didyma saved", self.fault())]
-    Foreign(String),
-    /// Written by a newer program.
-    #[error("{}; update Didyma", self.fault())]
-    Newer {
-        /// The file's version.
-        found: u32,
-        /// Ours.
-        known: u32,
-    },
-}
-
-impl FileProblem {
-    /// What is wrong, without a remedy.
-    pub(crate) fn fault(&self) -> String {
-        match self {
-            Self::Truncated { found, expected } => {
-                format!("it is truncated ({found} bytes of {expected})")
-            }
-            Self::Corrupted(why) => format!("it is corrupted ({why})"),
-            Self::Foreign(what) => format!("it is not {what}"),
-            Self::Newer { found, known } => {
-                format!("its format is version {found}, and this program reads up to {known}")
-            }
-        }
-    }
 }
 
 impl Error {

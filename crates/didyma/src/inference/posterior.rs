@@ -2,7 +2,7 @@
 
 use crate::density::coordinates::Coordinates;
 use crate::density::{Density, DensityConfig};
-use crate::error::{Error, FileProblem, Result};
+use crate::error::{Error, FileFault, Result};
 use crate::parallel;
 use crate::problem::prior::Prior;
 use crate::rng::{Purpose, Streams};
@@ -385,7 +385,7 @@ impl Posterior {
     }
 
     /// Reads what [`Posterior::to_bytes`] wrote.
-    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, FileProblem> {
+    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, FileFault> {
         let file = TensorFile::decode(bytes, KIND, &[PARAMS])?;
         Self::decode(file, |_| Ok(()))
     }
@@ -394,7 +394,7 @@ impl Posterior {
     pub(crate) fn load_if(path: &Path, accept: impl FnOnce(&Value) -> Decoded<()>) -> Result<Self> {
         let file = TensorFile::load(path, KIND, &[PARAMS])?;
         let posterior = Self::decode(file, accept);
-        posterior.map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
+        posterior.map_err(|fault| Error::ModelFile { path: path.to_owned(), fault })
     }
 
     fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {

@@ -159,8 +159,8 @@ pub const FIELDS: &[Field] = &[
         "",
         "words before the command, as [\"srun\", \"-n1\"]",
     ),
-    field("inference.method", Takes::Text, "tsnpe", "as --method"),
-    field("inference.profile", Takes::Text, "default", "as --profile"),
+    field("inference.method", Takes::Text, "tsnpe", "name of the method"),
+    field("inference.profile", Takes::Text, "default", "name of the profile"),
 ];
 
 /// The names that a table may have.

@@ -57,7 +57,7 @@ impl ProblemFile {
                 .filter(|&&letter| letter == b'\n')
                 .count(),
             field: "the text".to_owned(),
-            problem: "is not UTF-8: save the file in that encoding".to_owned(),
+            fault: "is not UTF-8: save the file in that encoding".to_owned(),
         })?;
         Self::parse(&text, path)
     }

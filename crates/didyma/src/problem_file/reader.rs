@@ -42,7 +42,7 @@ impl<'a> Document<'a> {
 
     pub fn error(&self, at: &Range<usize>, field: &str, problem: impl Into<String>) -> Error {
         let (path, line) = (self.path.to_owned(), self.line(at.start));
-        Error::ProblemFile { path, line, field: field.to_owned(), problem: problem.into() }
+        Error::ProblemFile { path, line, field: field.to_owned(), fault: problem.into() }
     }
 
     /// The outermost table of a parsed text.

@@ -70,7 +70,7 @@ impl FileSettings {
         let profile = caller.profile.or(self.layer.profile).unwrap_or_default();
         let mut config = Config::new(profile, method);
         for (key, value, line) in self.settings() {
-            config.set(key, value).map_err(|error| self.told(line, key, &error))?;
+            config.set(key, value).map_err(|error| self.told(line, key, error))?;
         }
         Ok(config)
     }
@@ -84,15 +84,14 @@ impl FileSettings {
     fn located(&self, error: Error) -> Error {
         let Error::Setting { name, .. } = &error else { return error };
         match self.settings().find(|(key, ..)| key == name) {
-            Some((key, _, line)) => self.told(line, key, &error),
+            Some((key, _, line)) => self.told(line, key, error),
             None => error,
         }
     }
 
-    fn told(&self, line: usize, key: &str, error: &Error) -> Error {
+    fn told(&self, line: usize, key: &str, error: Error) -> Error {
         let field = format!("inference.{key}");
-        let problem = format!("cannot be used: {error}");
-        Error::ProblemFile { path: self.path.clone(), line, field, problem }
+        Error::SettingInFile { path: self.path.clone(), line, field, error: Box::new(error) }
     }
 }
 

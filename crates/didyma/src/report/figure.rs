@@ -3,6 +3,7 @@
 use super::canvas::Place;
 use super::compare::Comparison;
 use super::{levels, metrics, pairs, predictive, rounds, time, training};
+use crate::error::{Advice, Remedy};
 
 /// The kinds of figures, in the order of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +70,8 @@ impl Kind {
     }
 
     /// Why there may be nothing to draw.
-    pub fn needs(self) -> &'static str {
-        match self {
+    pub fn needs(self) -> Advice {
+        let needs = match self {
             Self::Metrics => {
                 "a finished round of a task whose true posterior or parameters are known"
             }
@@ -81,9 +82,12 @@ impl Kind {
             }
             Self::Pairs => "a finished round whose posterior can be sampled",
             Self::Predictive => {
-                "a finished round whose posterior can be sampled, of a built-in task, or `didyma report --predictive` for a problem of your own"
+                let needs =
+                    "a finished round whose posterior can be sampled, of a built-in task, or";
+                return Advice::new(needs, Remedy::Predictive);
             }
             Self::Time => "a finished round",
-        }
+        };
+        needs.into()
     }
 }

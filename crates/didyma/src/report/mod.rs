@@ -3,6 +3,7 @@
 mod axes;
 mod canvas;
 mod checked;
+mod commands;
 mod compare;
 mod contour;
 mod curves;
@@ -30,6 +31,7 @@ mod words;
 
 pub use canvas::Place;
 pub use checked::check_page;
+pub use commands::command;
 pub use compare::{Comparison, Group};
 pub use curves::{Curve, CurvePoint, Panel, curves};
 pub use data::{Columns, Epoch, RunData, columns, epochs};
@@ -41,6 +43,5 @@ pub use page::{page, write_page};
 pub use png::png;
 pub use summaries::Summaries;
 pub use words::{
-    ParameterLine, QUANTILES, advice, command, cut_by_prior, least_predictive, moments,
-    parameter_lines,
+    ParameterLine, QUANTILES, advice, cut_by_prior, least_predictive, moments, parameter_lines,
 };

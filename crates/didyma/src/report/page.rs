@@ -2,10 +2,11 @@
 
 use super::axes::number_to;
 use super::canvas::{Place, escaped};
+use super::commands::command;
 use super::compare::Comparison;
 use super::data::RunData;
 use super::figure::{Figure, Kind};
-use super::words::{advice, command, parameter_lines, reassurance};
+use super::words::{advice, parameter_lines, reassurance};
 use crate::error::Result;
 use crate::run::REPORT;
 use crate::storage::files::write_whole;

@@ -1,13 +1,10 @@
 //! What is told of a run in words and tables.
 
+use super::commands::predicting;
 use super::data::RunData;
 use super::histogram::quantile;
 use super::predictive::checks;
-use crate::inference::config::{Config, Profile};
-use crate::named::Named;
 use crate::problem::prior::{Marginal, Prior};
-use crate::problem::record::Source;
-use crate::problem::tasks::Task;
 use serde::Serialize;
 
 /// A parameter's posterior in numbers.
@@ -116,12 +113,7 @@ pub fn reassurance(run: &RunData) -> String {
         true => "Nothing could be checked yet.".to_owned(),
         false => {
             let looked = looked.join(", ");
-            let how = match run.manifest.problem.as_ref().map(|problem| &problem.source) {
-                Some(Source::Function { .. }) => {
-                    "in Python: result.report(path, simulator=simulator)"
-                }
-                _ => "`didyma report DIR --predictive COUNT`",
-            };
+            let how = predicting(run);
             let not = match checks(run).is_empty() {
                 true => format!(" Not looked at: simulations at the posterior ({how})."),
                 false => String::new(),
@@ -157,33 +149,4 @@ pub fn cut_by_prior(prior: &Prior, samples: &[Vec<f64>]) -> Option<String> {
             names.join(", ")
         )
     })
-}
-
-/// The command that makes this run again, if its task is a built-in one.
-pub fn command(run: &RunData) -> Option<String> {
-    if run.manifest.problem.is_some() || Task::named(&run.manifest.task).is_none() {
-        return None;
-    }
-    let config = &run.manifest.config;
-    let usual = Config::new(config.profile, config.algorithm());
-    let mut words = format!("didyma infer {} --method {}", run.manifest.task, config.method_name());
-    if config.profile != Profile::Default {
-        words.push_str(&format!(" --profile {}", config.profile.name()));
-    }
-    let own = ["profile", "seed", "rounds", "simulations", "estimator.method"];
-    words.push_str(&format!(
-        " --rounds {} --simulations {} --seed {}",
-        config.rounds, config.simulations, config.seed
-    ));
-    for ((key, value, _), (_, before, _)) in config.list().into_iter().zip(usual.list()) {
-        if value != before && !own.contains(&key) {
-            let quoted = if value.contains(' ') {
-                format!("\"{key}={value}\"")
-            } else {
-                format!("{key}={value}")
-            };
-            words.push_str(&format!(" --set {quoted}"));
-        }
-    }
-    Some(words)
 }

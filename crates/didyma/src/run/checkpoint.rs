@@ -2,7 +2,7 @@
 
 use super::{CHECKPOINT, RunDir};
 use crate::density::coordinates::Coordinates;
-use crate::error::{Error, FileProblem, Result};
+use crate::error::{Error, FileFault, Result};
 use crate::inference::Training;
 use crate::inference::events::Event;
 use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
@@ -69,7 +69,7 @@ impl RunDir {
         }
         let file = TensorFile::load(&path, KIND, &TENSORS)?;
         let training = decode(file, &self.manifest());
-        training.map(Some).map_err(|problem| Error::ModelFile { path, problem })
+        training.map(Some).map_err(|fault| Error::ModelFile { path, fault })
     }
 
     /// What the run is of: a file that says otherwise was copied here from another one.
@@ -83,7 +83,7 @@ pub(super) fn check_manifest(found: &Value, expected: &Value) -> Decoded<()> {
     match found == expected {
         true => Ok(()),
         false => {
-            Err(FileProblem::Foreign("of this run (its settings are those of another run)".into()))
+            Err(FileFault::Foreign("of this run (its settings are those of another run)".into()))
         }
     }
 }

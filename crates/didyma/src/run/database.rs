@@ -6,8 +6,8 @@
 //! the same transaction as the rest, so a database without them is one in which nothing has begun.
 
 use super::faults::Stored;
-use crate::error::FileProblem;
-use crate::error::RunProblem;
+use crate::error::Fault;
+use crate::error::FileFault;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags};
 use std::fmt::Write;
@@ -71,7 +71,7 @@ pub(super) fn open(path: &Path) -> Stored<(Connection, Meta)> {
     let check = "PRAGMA integrity_check(1)";
     let verdict: String = connection.query_row(check, [], |row| row.get(0))?;
     if verdict != "ok" {
-        return Err(RunProblem::corrupted(verdict));
+        return Err(Fault::corrupted(verdict));
     }
     protect(&connection)?;
     Ok((connection, meta))
@@ -81,7 +81,7 @@ pub(super) fn open(path: &Path) -> Stored<(Connection, Meta)> {
 pub(super) fn read(path: &Path) -> Stored<(Connection, Meta)> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let meta = match recognise(&connection) {
-        Err(RunProblem::Refused { .. }) if nothing_pending(path) => {
+        Err(Fault::Refused { .. }) if nothing_pending(path) => {
             // Readers and writer meet in a file beside the database. Where it cannot be made nobody can write, so it
             // is not needed, and SQLite is told so.
             let path = immutable(path);
@@ -109,7 +109,7 @@ pub(super) fn checksum(parts: &[&[u8]]) -> u32 {
 pub(super) fn check(stored: u32, found: u32, what: &str) -> Stored<()> {
     match stored == found {
         true => Ok(()),
-        false => Err(RunProblem::corrupted(format!("{what} does not match its checksum"))),
+        false => Err(Fault::corrupted(format!("{what} does not match its checksum"))),
     }
 }
 
@@ -134,13 +134,13 @@ pub(super) fn recognise(connection: &Connection) -> Stored<Meta> {
     let application: i32 = value(connection, "PRAGMA application_id")?;
     let format: u32 = value(connection, "PRAGMA user_version")?;
     match (application, format) {
-        (0, 0) if tables == 0 => return Err(RunProblem::NotBegun),
+        (0, 0) if tables == 0 => return Err(Fault::NotBegun),
         (APPLICATION, 1..=FORMAT) => {}
-        (APPLICATION, 0) => return Err(RunProblem::corrupted("its format has no version")),
+        (APPLICATION, 0) => return Err(Fault::corrupted("its format has no version")),
         (APPLICATION, found) => {
-            return Err(RunProblem::Database(FileProblem::Newer { found, known: FORMAT }));
+            return Err(Fault::Database(FileFault::Newer { found, known: FORMAT }));
         }
-        _ => return Err(RunProblem::foreign("it is a database of another program")),
+        _ => return Err(Fault::foreign("it is a database of another program")),
     }
     let (version, config, crc): (String, String, u32) =
         connection.query_row("SELECT version, config, crc FROM run", [], |row| row.try_into())?;

@@ -1,6 +1,6 @@
 //! Faults of SQLite and of the system as faults of a run.
 
-use crate::error::RunProblem;
+use crate::error::Fault;
 use rusqlite::ErrorCode;
 use std::io::ErrorKind;
 
@@ -9,9 +9,9 @@ const REPAIR: &str = "make room on the disk or repair it";
 const PERMIT: &str = "permit writing there, or copy the directory to where it is permitted";
 
 /// The outcome of an operation on the database.
-pub(super) type Stored<T> = Result<T, RunProblem>;
+pub(super) type Stored<T> = Result<T, Fault>;
 
-impl From<rusqlite::Error> for RunProblem {
+impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         let remedy = match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => MAKE_ROOM,
@@ -29,7 +29,7 @@ impl From<rusqlite::Error> for RunProblem {
     }
 }
 
-impl From<std::io::Error> for RunProblem {
+impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
         let remedy = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => MAKE_ROOM,
@@ -42,16 +42,17 @@ impl From<std::io::Error> for RunProblem {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error;
     use super::*;
     use std::path::Path;
 
     #[test]
     fn a_run_that_has_not_begun_is_not_to_be_resumed() {
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
-        let full = RunProblem::from(rusqlite::Error::SqliteFailure(full, None));
-        let told = full.sentence(Path::new("out"));
-        assert!(told.ends_with("make room on the disk, then run `didyma resume out`"), "{told}");
-        let told = full.at_the_beginning().sentence(Path::new("out"));
+        let full = Fault::from(rusqlite::Error::SqliteFailure(full, None));
+        let told = error(Path::new("out"), full.clone()).to_string();
+        assert!(told.ends_with("make room on the disk, then resume the run"), "{told}");
+        let told = error(Path::new("out"), full.at_the_beginning()).to_string();
         assert!(told.ends_with("make room on the disk, then start it again"), "{told}");
     }
 }

@@ -1,7 +1,7 @@
 //! One process at a time works on a run: the operating system's lock, which ends with the process.
 
 use super::faults::Stored;
-use crate::error::RunProblem;
+use crate::error::Fault;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(super) fn take(directory: &Path) -> Stored<Lock> {
             let _ = sign(&mut file);
             Ok(Lock(file))
         }
-        Err(TryLockError::WouldBlock) => Err(RunProblem::Locked { process: signature(&mut file) }),
+        Err(TryLockError::WouldBlock) => Err(Fault::Locked { process: signature(&mut file) }),
         Err(TryLockError::Error(source)) => Err(source.into()),
     }
 }

@@ -28,7 +28,7 @@ mod steps;
 mod summary;
 mod warnings;
 
-pub use crate::error::RunProblem;
+pub use crate::error::Fault;
 pub use cluster::{Merged, Origin, ProposalFile, Shard};
 pub use execute::carry_on;
 pub use recorder::Recorder;
@@ -36,7 +36,7 @@ pub use restore::{posterior, progress, reports, trained_flow};
 pub use seeds::Group;
 pub use summary::{Manifest, Summary};
 
-use crate::error::{Error, FileProblem, Result};
+use crate::error::{Error, FileFault, Result};
 use crate::inference::SimulatedRow;
 use crate::storage::files::{sync_entry, write_whole};
 use faults::Stored;
@@ -45,8 +45,12 @@ use rusqlite::Connection;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::error::model_name;
-pub use crate::error::{CHECKPOINT, DATABASE, SEEDS};
+/// Name of the file with the simulations.
+pub const DATABASE: &str = "run.db";
+/// Name of the file that says where training stands.
+pub const CHECKPOINT: &str = "checkpoint.safetensors";
+/// Name of the file that describes the runs of several seeds.
+pub const SEEDS: &str = "seeds.json";
 /// Name of the file with the results in short.
 pub const SUMMARY: &str = "summary.json";
 /// Name of the file with samples of the posterior, as text.
@@ -76,18 +80,18 @@ impl RunDir {
     ///
     /// Ended at any moment, it leaves a whole run or a directory in which one can begin.
     pub fn create(path: &Path, config: &str) -> Result<Self> {
-        let refused = |problem: RunProblem| error(path, problem.at_the_beginning());
+        let refused = |fault: Fault| error(path, fault.at_the_beginning());
         make_directory(path)?;
         check_empty(path)?;
         let lock = lock::take(path).map_err(refused)?;
         let mut connection = database::make(&path.join(DATABASE)).map_err(refused)?;
         match database::recognise(&connection) {
-            Err(RunProblem::NotBegun) => {}
-            Ok(_) => return Err(refused(RunProblem::Exists)),
-            Err(RunProblem::Database(FileProblem::Foreign(_))) => {
-                return Err(refused(RunProblem::NotEmpty));
+            Err(Fault::NotBegun) => {}
+            Ok(_) => return Err(refused(Fault::Exists)),
+            Err(Fault::Database(FileFault::Foreign(_))) => {
+                return Err(refused(Fault::NotEmpty));
             }
-            Err(problem) => return Err(refused(problem)),
+            Err(fault) => return Err(refused(fault)),
         }
         let meta = database::begin(&mut connection, config).map_err(refused)?;
         Ok(Self::new(path, (connection, meta), Some(lock)))
@@ -96,10 +100,9 @@ impl RunDir {
     /// Opens a run to continue it; no other process can do so until it is dropped.
     pub fn open(path: &Path) -> Result<Self> {
         let database = existing(path)?;
-        let refused = |problem| error(path, problem);
+        let refused = |fault| error(path, fault);
         let lock = lock::take(path).map_err(refused)?;
-        let opened =
-            database::open(&database).map_err(|problem| refused(emptied(path, problem)))?;
+        let opened = database::open(&database).map_err(|fault| refused(emptied(path, fault)))?;
         Ok(Self::new(path, opened, Some(lock)))
     }
 
@@ -107,7 +110,7 @@ impl RunDir {
     pub fn read(path: &Path) -> Result<Self> {
         let database = existing(path)?;
         let opened = database::read(&database);
-        let opened = opened.map_err(|problem| error(path, emptied(path, problem)))?;
+        let opened = opened.map_err(|fault| error(path, emptied(path, fault)))?;
         Ok(Self::new(path, opened, None))
     }
 
@@ -143,7 +146,7 @@ impl RunDir {
 
     /// Where the model after a round is.
     pub fn model(&self, round: u32) -> PathBuf {
-        self.file(&model_name(round))
+        self.file(&format!("round-{round}.safetensors"))
     }
 
     /// Writes a file of the run, whole or not at all.
@@ -225,7 +228,7 @@ impl RunDir {
     /// An error if no run can begin in this directory.
     pub fn can_begin(path: &Path) -> Result<()> {
         match path {
-            path if path.is_file() => Err(error(path, RunProblem::NotADirectory)),
+            path if path.is_file() => Err(error(path, Fault::NotADirectory)),
             path if path.exists() => check_empty(path),
             _ => Ok(()),
         }
@@ -237,17 +240,22 @@ impl RunDir {
     }
 
     fn told<T>(&self, stored: Stored<T>) -> Result<T> {
-        stored.map_err(|problem| error(&self.path, problem))
+        stored.map_err(|fault| error(&self.path, fault))
     }
 }
 
-fn error(path: &Path, problem: RunProblem) -> Error {
-    Error::Run { path: path.to_owned(), problem }
+fn error(path: &Path, fault: Fault) -> Error {
+    about(path, path.join(DATABASE), fault)
+}
+
+/// An error about one file of a run.
+fn about(path: &Path, file: PathBuf, fault: Fault) -> Error {
+    Error::Run { path: path.to_owned(), file, fault }
 }
 
 fn make_directory(path: &Path) -> Result<()> {
     if path.is_file() {
-        return Err(error(path, RunProblem::NotADirectory));
+        return Err(error(path, Fault::NotADirectory));
     }
     let made = std::fs::create_dir_all(path).and_then(|()| sync_entry(path));
     made.map_err(|source| Error::Io { action: "create", path: path.to_owned(), source })
@@ -260,22 +268,22 @@ fn check_empty(path: &Path) -> Result<()> {
         let name = entry.map_err(refused)?.file_name();
         if !BEGINNINGS.iter().any(|&known| name == known) {
             let there = |name| path.join(name).is_file();
-            let problem = match () {
-                () if there(DATABASE) => RunProblem::Exists,
-                () if there(SEEDS) => RunProblem::SeedsExist,
-                () => RunProblem::NotEmpty,
+            let fault = match () {
+                () if there(DATABASE) => Fault::Exists,
+                () if there(SEEDS) => Fault::SeedsExist,
+                () => Fault::NotEmpty,
             };
-            return Err(error(path, problem));
+            return Err(error(path, fault));
         }
     }
     Ok(())
 }
 
 /// A database in which nothing has begun, beside files that a run has made, has lost what it held.
-fn emptied(path: &Path, problem: RunProblem) -> RunProblem {
-    match problem {
-        RunProblem::NotBegun if check_empty(path).is_err() => {
-            RunProblem::corrupted("it is empty, beside files of a run")
+fn emptied(path: &Path, fault: Fault) -> Fault {
+    match fault {
+        Fault::NotBegun if check_empty(path).is_err() => {
+            Fault::corrupted("it is empty, beside files of a run")
         }
         other => other,
     }
@@ -290,10 +298,10 @@ fn existing(path: &Path) -> Result<PathBuf> {
             Err(Error::Io { action: "read", path: database, source })
         }
         _ if Group::is_at(path) => {
-            let first = Group::read(path)?.seeds().start;
-            Err(error(path, RunProblem::Seeds { first }))
+            let group = Group::read(path)?;
+            Err(about(path, group.directory(group.seeds().start), Fault::Seeds))
         }
-        _ => Err(error(path, RunProblem::Missing)),
+        _ => Err(error(path, Fault::Missing)),
     }
 }
 
@@ -317,8 +325,8 @@ mod tests {
         limit(&run, pages);
         let many: Vec<SimulatedRow> = (0..100).map(row).collect();
         let told = run.store(&many).unwrap_err().to_string();
-        assert!(told.contains("nothing stored so far is lost; make room on the disk"), "{told}");
-        assert!(told.contains(&format!("`didyma resume {}`", folder.path().display())), "{told}");
+        let remedy = "nothing stored so far is lost; make room on the disk, then resume the run";
+        assert!(told.ends_with(remedy), "{told}");
         assert_eq!(run.rows().unwrap(), [row(0)]);
         limit(&run, 1_000_000);
         run.store(&many).unwrap();

@@ -2,7 +2,7 @@
 
 use super::database::{check, checksum};
 use super::faults::Stored;
-use crate::error::RunProblem;
+use crate::error::Fault;
 use crate::inference::SimulatedRow;
 use rusqlite::{Connection, Row};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -69,7 +69,7 @@ fn select(
         if row.theta.len() != dim_theta || (len_x.is_some() && len_x != dim_x) {
             let (round, index) = (row.round, row.index);
             let why = format!("simulation {index} of round {round} has another size than others");
-            return Err(RunProblem::corrupted(why));
+            return Err(Fault::corrupted(why));
         }
         rows.push(row);
     }
@@ -98,15 +98,15 @@ pub(super) fn forget_failures(connection: &Connection, round: u32) -> Stored<usi
 fn decode(record: &Row) -> Stored<SimulatedRow> {
     let (round, index): (u32, u32) = (record.get(0)?, record.get(1)?);
     let what = format!("simulation {index} of round {round}");
-    let theta = record.get_ref(2)?.as_blob().map_err(|_| RunProblem::corrupted(&what))?;
+    let theta = record.get_ref(2)?.as_blob().map_err(|_| Fault::corrupted(&what))?;
     let (x, failure): (Option<Vec<u8>>, Option<String>) = (record.get(3)?, record.get(4)?);
     let crc = row_checksum(round, index, theta, x.as_deref(), failure.as_deref());
     check(record.get(5)?, crc, &what)?;
-    let odd = || RunProblem::corrupted(format!("{what} ends within a number"));
+    let odd = || Fault::corrupted(format!("{what} ends within a number"));
     let x = match (x, failure) {
         (Some(x), None) => Ok(to_numbers(&x).ok_or_else(odd)?),
         (None, Some(failure)) => Err(failure),
-        _ => return Err(RunProblem::corrupted(format!("{what} is neither done nor failed"))),
+        _ => return Err(Fault::corrupted(format!("{what} is neither done nor failed"))),
     };
     Ok(SimulatedRow { round, index, theta: to_numbers(theta).ok_or_else(odd)?, x })
 }

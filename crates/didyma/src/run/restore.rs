@@ -1,8 +1,8 @@
 //! A run from the disk: how far it has come, and what it found.
 
 use super::checkpoint::check_manifest;
-use super::{CHECKPOINT, Manifest, RunDir, RunProblem};
-use crate::error::{Error, FileProblem, Result};
+use super::{CHECKPOINT, Fault, Manifest, RunDir, about, error};
+use crate::error::{Error, FileFault, Result};
 use crate::evaluation::levels::TrainedFlow;
 use crate::inference::config::Start;
 use crate::inference::posterior::Posterior;
@@ -17,10 +17,10 @@ pub fn progress(run: &RunDir) -> Result<State> {
     let simulated = |round| rows.iter().filter(|row| row.round == round).count();
     // Files that were put back from a copy may be of different times; nothing else leads to these.
     let needed = config.train.start == Start::Carried && finished < config.rounds;
-    let bad = |fault: String| error(run, RunProblem::Checkpoint { fault, needed });
+    let bad = |why| about(run.path(), run.file(CHECKPOINT), Fault::Checkpoint { why, needed });
     let found = run.training().map_err(|error| match error {
-        Error::ModelFile { problem, .. } if !matches!(problem, FileProblem::Newer { .. }) => {
-            bad(problem.fault())
+        Error::ModelFile { fault, .. } if !matches!(fault, FileFault::Newer { .. }) => {
+            bad(fault.fact())
         }
         other => other,
     });
@@ -49,16 +49,12 @@ fn after(run: &RunDir, reports: &[RoundReport]) -> Result<Training> {
     Ok(Training { round: last.round, coordinates, recentred: last.recentred, fit })
 }
 
-fn error(run: &RunDir, problem: RunProblem) -> Error {
-    Error::Run { path: run.path().to_owned(), problem }
-}
-
 /// The finished rounds of a run.
 pub fn reports(run: &RunDir) -> Result<Vec<RoundReport>> {
     let parse = |json: &String| {
         serde_json::from_str(json).map_err(|why| {
             let why = format!("the report of a round cannot be read: {why}");
-            error(run, RunProblem::corrupted(why))
+            error(run.path(), Fault::corrupted(why))
         })
     };
     run.rounds()?.iter().map(parse).collect()
@@ -68,7 +64,7 @@ pub fn reports(run: &RunDir) -> Result<Vec<RoundReport>> {
 pub fn posterior(run: &RunDir) -> Result<Posterior> {
     match reports(run)?.last() {
         Some(last) => model(run, last.round),
-        None => Err(error(run, RunProblem::NoRound)),
+        None => Err(error(run.path(), Fault::NoRound)),
     }
 }
 
@@ -84,14 +80,14 @@ pub fn trained_flow(run: &RunDir, threads: usize) -> Result<TrainedFlow> {
 /// The posterior after a round.
 fn model(run: &RunDir, round: u32) -> Result<Posterior> {
     let manifest = run.manifest();
-    let bad = |fault| {
+    let bad = |why| {
         let replaceable = run.file(CHECKPOINT).is_file();
-        error(run, RunProblem::Model { round, fault, replaceable })
+        about(run.path(), run.model(round), Fault::Model { why, replaceable })
     };
     let loaded = Posterior::load_if(&run.model(round), |about| check_manifest(about, &manifest));
-    loaded.map_err(|problem| match problem {
-        Error::ModelFile { problem, .. } if !matches!(problem, FileProblem::Newer { .. }) => {
-            bad(problem.fault())
+    loaded.map_err(|error| match error {
+        Error::ModelFile { fault, .. } if !matches!(fault, FileFault::Newer { .. }) => {
+            bad(fault.fact())
         }
         Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
             bad("it is missing".to_owned())

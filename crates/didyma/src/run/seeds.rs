@@ -1,7 +1,7 @@
 //! Runs of several seeds in one directory: what they are of, so that each can begin or go on at any time.
 
 use super::lock::{self, LOCK, Lock};
-use super::{DATABASE, Manifest, RunDir, RunProblem, SEEDS, error, make_directory};
+use super::{DATABASE, Fault, Manifest, RunDir, SEEDS, about, error, make_directory};
 use crate::error::{Error, Result};
 use crate::storage::files::write_whole;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl Group {
         }
         make_directory(path)?;
         check_free(path)?;
-        let lock = lock::take(path).map_err(|problem| error(path, problem.at_the_beginning()))?;
+        let lock = lock::take(path).map_err(|fault| error(path, fault.at_the_beginning()))?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let stored = Stored { version, seeds, run: manifest.clone() };
         let json = serde_json::to_string_pretty(&stored).expect("numbers and strings");
@@ -49,7 +49,7 @@ impl Group {
     /// Opens runs to continue them; no other process can do so until it is dropped.
     pub fn open(path: &Path) -> Result<Self> {
         let found = Self::read(path)?;
-        let lock = lock::take(path).map_err(|problem| error(path, problem))?;
+        let lock = lock::take(path).map_err(|fault| error(path, fault))?;
         Ok(Self { _lock: Some(lock), ..found })
     }
 
@@ -58,7 +58,7 @@ impl Group {
         let file = path.join(SEEDS);
         let json = std::fs::read(&file);
         let json = json.map_err(|source| Error::Io { action: "read", path: file, source })?;
-        let bad = |fault: String| error(path, RunProblem::SeedsFile(fault));
+        let bad = |why: String| about(path, path.join(SEEDS), Fault::SeedsFile(why));
         let stored: Stored = serde_json::from_slice(&json)
             .map_err(|why| bad(format!("it is damaged, or of another version ({why})")))?;
         if stored.seeds == 0 || stored.run.config.seed.checked_add(stored.seeds).is_none() {
@@ -100,8 +100,8 @@ impl Group {
         let (path, manifest) = (self.directory(seed), self.manifest(seed));
         match RunDir::open(&path) {
             Ok(run) if Manifest::of(&run)? == manifest => Ok(run),
-            Ok(_) => Err(error(&path, RunProblem::OtherRun)),
-            Err(Error::Run { problem: RunProblem::Missing | RunProblem::NotBegun, .. }) => {
+            Ok(_) => Err(error(&path, Fault::OtherRun)),
+            Err(Error::Run { fault: Fault::Missing | Fault::NotBegun, .. }) => {
                 RunDir::create(&path, &manifest.to_json().to_string())
             }
             Err(error) => Err(error),
@@ -113,15 +113,15 @@ impl Group {
         let path = self.directory(seed);
         match RunDir::read(&path) {
             Ok(run) if Manifest::of(&run)? == self.manifest(seed) => Ok(Some(run)),
-            Ok(_) => Err(error(&path, RunProblem::OtherRun)),
-            Err(Error::Run { problem: RunProblem::Missing | RunProblem::NotBegun, .. }) => Ok(None),
+            Ok(_) => Err(error(&path, Fault::OtherRun)),
+            Err(Error::Run { fault: Fault::Missing | Fault::NotBegun, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Whether a process works on the runs at this moment.
     pub fn is_worked_on(&self) -> Result<bool> {
-        lock::held(&self.path).map_err(|problem| error(&self.path, problem))
+        lock::held(&self.path).map_err(|fault| error(&self.path, fault))
     }
 }
 
@@ -130,14 +130,14 @@ fn check_free(path: &Path) -> Result<()> {
     let refused = |source| Error::Io { action: "read", path: path.to_owned(), source };
     for entry in std::fs::read_dir(path).map_err(refused)? {
         let name = entry.map_err(refused)?.file_name();
-        let problem = match name.to_str() {
+        let fault = match name.to_str() {
             Some(LOCK) => continue,
             Some(name) if name.strip_suffix(".part") == Some(SEEDS) => continue,
-            _ if Group::is_at(path) => RunProblem::SeedsExist,
-            _ if path.join(DATABASE).is_file() => RunProblem::Exists,
-            _ => RunProblem::NotEmpty,
+            _ if Group::is_at(path) => Fault::SeedsExist,
+            _ if path.join(DATABASE).is_file() => Fault::Exists,
+            _ => Fault::NotEmpty,
         };
-        return Err(error(path, problem));
+        return Err(error(path, fault));
     }
     Ok(())
 }

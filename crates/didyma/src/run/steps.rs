@@ -14,8 +14,8 @@ impl Steps {
     pub fn save(&self, path: &Path, problem: ProblemRecord, threads: usize) -> Result<()> {
         let rounds = self.finished.len() as u32;
         if rounds == 0 {
-            let problem = "is not trained yet: train first".to_owned();
-            return Err(Error::Proposal { round: 1, problem });
+            let fault = "is not trained yet: train first".into();
+            return Err(Error::Proposal { round: 1, fault });
         }
         let simulations = self.rows.iter().filter(|row| row.round == 1).count();
         let config = Config { rounds, simulations, ..self.config().clone() };

@@ -1,7 +1,7 @@
 //! What a run is of, and its results in short.
 
-use super::{RunDir, RunProblem, SUMMARY, reports, warnings};
-use crate::error::{Error, FileProblem, Result};
+use super::{Fault, RunDir, SUMMARY, error, reports, warnings};
+use crate::error::Result;
 use crate::inference::RoundReport;
 use crate::inference::config::{Config, Inner};
 use crate::named::Named;
@@ -57,11 +57,10 @@ impl Manifest {
 
     /// The manifest of a run.
     pub fn of(run: &RunDir) -> Result<Self> {
-        serde_json::from_str(run.config()).map_err(|error| {
+        serde_json::from_str(run.config()).map_err(|why| {
             let why =
-                format!("its configuration cannot be read, and may be of another version: {error}");
-            let problem = RunProblem::Database(FileProblem::Corrupted(why));
-            Error::Run { path: run.path().to_owned(), problem }
+                format!("its configuration cannot be read, and may be of another version: {why}");
+            error(run.path(), Fault::corrupted(why))
         })
     }
 

@@ -25,10 +25,10 @@ impl Table {
             path: path.to_owned(),
             source,
         })?;
-        parse(&text, index).map_err(|(line, problem)| Error::Table {
+        parse(&text, index).map_err(|(line, fault)| Error::Table {
             path: path.to_owned(),
             line,
-            problem,
+            fault: fault.into(),
         })
     }
 

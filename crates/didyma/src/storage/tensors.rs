@@ -4,7 +4,7 @@
 //! the version, the JSON under the name of the file's kind, and the CRC-32 of the JSON and of the tensors in the
 //! order of whoever wrote them. A reader says which tensors it expects, in that order.
 
-use crate::error::{Error, FileProblem, Result};
+use crate::error::{Error, FileFault, Result};
 use crate::storage::files::write_whole;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 use serde_json::json;
@@ -21,7 +21,7 @@ const PREFIX: usize = 8;
 const LONGEST_HEADER: usize = 100_000_000;
 
 /// What opening the bytes of a file comes to.
-pub type Decoded<T> = std::result::Result<T, FileProblem>;
+pub type Decoded<T> = std::result::Result<T, FileFault>;
 
 /// The content of one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ impl TensorFile {
     pub fn load(path: &Path, kind: &'static str, names: &[&str]) -> Result<Self> {
         let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
         let bytes = std::fs::read(path).map_err(io)?;
-        let damaged = |problem| Error::ModelFile { path: path.to_owned(), problem };
+        let damaged = |fault| Error::ModelFile { path: path.to_owned(), fault };
         Self::decode(&bytes, kind, names).map_err(damaged)
     }
 
@@ -102,7 +102,7 @@ impl TensorFile {
         match found {
             1..=VERSION => {}
             0 => return Err(corrupted(&"there is no version 0 of its format")),
-            _ => return Err(FileProblem::Newer { found, known: VERSION }),
+            _ => return Err(FileFault::Newer { found, known: VERSION }),
         }
         let (json, sum) = (entry(&key(kind))?, entry(CHECKSUM_KEY)?);
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| corrupted(&e))?;
@@ -124,12 +124,12 @@ impl TensorFile {
     }
 }
 
-pub(crate) fn corrupted(what: &dyn Display) -> FileProblem {
-    FileProblem::Corrupted(what.to_string())
+pub(crate) fn corrupted(what: &dyn Display) -> FileFault {
+    FileFault::Corrupted(what.to_string())
 }
 
-fn foreign(kind: &str, why: &str) -> FileProblem {
-    FileProblem::Foreign(format!("a Didyma {kind} ({why})"))
+fn foreign(kind: &str, why: &str) -> FileFault {
+    FileFault::Foreign(format!("a Didyma {kind} ({why})"))
 }
 
 /// Where the JSON stands in the metadata.
@@ -147,20 +147,20 @@ fn checksum<'a>(json: &str, data: impl IntoIterator<Item = &'a [u8]>) -> String 
 /// Tells a short file and a file of another kind from a damaged one.
 fn header(bytes: &[u8], kind: &str) -> Decoded<Metadata> {
     let Some((prefix, rest)) = bytes.split_first_chunk::<PREFIX>() else {
-        return Err(FileProblem::Truncated { found: bytes.len(), expected: PREFIX });
+        return Err(FileFault::Truncated { found: bytes.len(), expected: PREFIX });
     };
     let header = usize::try_from(u64::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
     if rest.first().is_some_and(|&first| first != b'{') || header > LONGEST_HEADER {
         return Err(foreign(kind, "it is no safetensors file"));
     }
     if rest.len() < header {
-        return Err(FileProblem::Truncated { found: bytes.len(), expected: PREFIX + header });
+        return Err(FileFault::Truncated { found: bytes.len(), expected: PREFIX + header });
     }
     let metadata: Metadata = serde_json::from_slice(&rest[..header])
         .map_err(|e| corrupted(&format!("its header: {e}")))?;
     let expected = (PREFIX + header).saturating_add(metadata.data_len());
     if bytes.len() < expected {
-        return Err(FileProblem::Truncated { found: bytes.len(), expected });
+        return Err(FileFault::Truncated { found: bytes.len(), expected });
     }
     match metadata.tensors().values().find(|info| info.dtype != Dtype::F32) {
         Some(info) => Err(foreign(kind, &format!("it holds {:?}, not F32", info.dtype))),

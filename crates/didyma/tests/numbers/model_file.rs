@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use didyma::Error;
-use didyma::FileProblem;
+use didyma::FileFault;
 use didyma::Posterior;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
@@ -24,9 +24,9 @@ fn saved(dir: &Path) -> (Posterior, PathBuf) {
     (posterior, path)
 }
 
-fn problem(path: &Path) -> FileProblem {
+fn problem(path: &Path) -> FileFault {
     match Posterior::load(path) {
-        Err(Error::ModelFile { problem, .. }) => problem,
+        Err(Error::ModelFile { fault, .. }) => fault,
         other => panic!("{other:?}"),
     }
 }
@@ -49,7 +49,7 @@ fn every_truncation_is_called_one() {
     for len in [0, 7, 8, 9, 100, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..len]).unwrap();
         assert!(
-            matches!(problem(&path), FileProblem::Truncated { found, .. } if found == len),
+            matches!(problem(&path), FileFault::Truncated { found, .. } if found == len),
             "{len}"
         );
     }
@@ -71,7 +71,7 @@ fn a_changed_byte_is_noticed_wherever_it_is() {
     let mut damaged = bytes.clone();
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(&path, &damaged).unwrap();
-    assert!(matches!(problem(&path), FileProblem::Corrupted(_)));
+    assert!(matches!(problem(&path), FileFault::Corrupted(_)));
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn other_files_are_called_foreign_and_newer_ones_newer() {
         [&b"theta,x\n1.0,2.0\n3.0,4.0\n"[..], b"PK\x03\x04 a zip archive, say", &[0xff; 64]]
     {
         std::fs::write(&path, content).unwrap();
-        assert!(matches!(problem(&path), FileProblem::Foreign(_)), "{content:?}");
+        assert!(matches!(problem(&path), FileFault::Foreign(_)), "{content:?}");
     }
     let none: [(&str, safetensors::tensor::TensorView); 0] = [];
     let empty = safetensors::serialize(none, None).unwrap();
     std::fs::write(&path, empty).unwrap();
-    assert!(matches!(problem(&path), FileProblem::Foreign(_)));
+    assert!(matches!(problem(&path), FileFault::Foreign(_)));
 
     let (_, model) = saved(dir.path());
     let text = std::fs::read(&model).unwrap();
@@ -95,7 +95,7 @@ fn other_files_are_called_foreign_and_newer_ones_newer() {
     let mut newer = text;
     newer[at + 17] = b'7';
     std::fs::write(&model, newer).unwrap();
-    assert_eq!(problem(&model), FileProblem::Newer { found: 7, known: 1 });
+    assert_eq!(problem(&model), FileFault::Newer { found: 7, known: 1 });
 }
 
 #[test]

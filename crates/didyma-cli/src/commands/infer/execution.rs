@@ -3,6 +3,7 @@
 use crate::commands::show::Shown;
 use crate::output::tell;
 use crate::terminal::{Live, stop_on_interrupt};
+use crate::wording::sentence;
 use didyma::Error;
 use didyma::State;
 use didyma::report::{Overview, write_page};
@@ -60,7 +61,7 @@ pub fn carry_on(
 /// Writes the page about a finished run, which is not lost because a page about it cannot be written.
 pub fn with_page(dir: &Path, threads: usize, tell: impl Fn(&str)) {
     if let Err(error) = write_page(dir, threads) {
-        tell(&format!("note: no report was written: {error}"));
+        tell(&format!("note: no report was written: {}", sentence(&error)));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::spread::{Mean, NUMBERS, ParameterMean, means, numbers, parameters};
 use crate::commands::show::Shown;
 use crate::output::pasted;
+use crate::wording::sentence;
 use didyma::parallel;
 use didyma::run::Group;
 use serde::Serialize;
@@ -65,7 +66,7 @@ impl Table {
             let nothing = || Run::Nothing { dir: group.directory(seed), seed, finished: false };
             let known = failed.iter().any(|failed| failed.seed == seed);
             if let (Err(error), false) = (&found, known) {
-                failed.push(Failed { seed, error: error.to_string() });
+                failed.push(Failed { seed, error: sentence(error) });
             }
             let shown = found.ok().flatten();
             runs.push(shown.map_or_else(nothing, |shown| Run::Begun(Box::new(shown))));

@@ -183,8 +183,7 @@ impl Config {
     /// Changes one setting by its name, as `train.batch`.
     pub fn set(&mut self, key: &str, text: &str) -> Result<()> {
         if key == "profile" {
-            let why = "chosen by --profile, since it sets everything else";
-            return Err(Error::setting("profile", text, why));
+            return Err(Error::ProfileSetting { value: text.to_owned() });
         }
         if !SETTINGS.iter().any(|(known, _)| *known == key) {
             return Err(Error::UnknownSetting { key: key.to_owned(), similar: similar(key) });
@@ -205,7 +204,7 @@ impl Config {
         // A number may be the text of a setting that takes words.
         *self =
             with(value).or_else(|problem| with(word).map_err(|_| problem)).map_err(|problem| {
-                let problem = match &present {
+                let fault = match &present {
                     Value::Bool(_) => "give true or false".to_owned(),
                     Value::Number(n) if n.is_f64() => "give a number".to_owned(),
                     Value::Number(_) => "give a whole number".to_owned(),
@@ -213,7 +212,7 @@ impl Config {
                     _ => problem.to_string(),
                 };
                 let (key, value) = (key.to_owned(), text.to_owned());
-                Error::BadSetting { key, value, problem }
+                Error::BadSetting { key, value, fault }
             })?;
         Ok(())
     }
@@ -314,15 +313,15 @@ mod tests {
     fn bad_settings_are_named() {
         let mut config = Config::new(Profile::Default, Method::Tgrr);
         for (key, value, told) in [
-            ("train.batches", "10", "didyma settings"),
-            ("train/batch", "10", "didyma settings"),
+            ("train.batches", "10", "list of settings"),
+            ("train/batch", "10", "list of settings"),
             ("layers", "10", "did you mean flow.layers?"),
             ("train.bacth", "10", "did you mean train.batch?"),
             ("train.batch", "1.5", "give a whole number"),
             ("train.rate", "fast", "give a number"),
             ("train.clip", "high", "give a number"),
-            ("profile", "paper", "--profile"),
-            ("train", "10", "didyma settings"),
+            ("profile", "paper", "chosen as the profile"),
+            ("train", "10", "list of settings"),
             ("train.batch", "-1", "train.batch"),
             ("train.split", "half", "fixed, newest, pooled"),
             ("failures.meaning", "fatal", "missing, outcome"),

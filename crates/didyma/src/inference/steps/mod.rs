@@ -166,8 +166,8 @@ impl Steps {
     pub fn propose(&mut self, count: usize, machine: impl Into<Machine>) -> Result<&[f32]> {
         let round = self.round();
         if self.appended() > 0 {
-            let problem = "already has simulations: train on them first".to_owned();
-            return Err(Error::Proposal { round, problem });
+            let fault = "already has simulations: train on them first".into();
+            return Err(Error::Proposal { round, fault });
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
         config.check()?;
@@ -208,8 +208,8 @@ impl Steps {
     ) -> Result<ControlFlow<()>> {
         let (round, count) = (self.round(), self.appended());
         if count == 0 {
-            let problem = "has no simulations: append some first".to_owned();
-            return Err(Error::Proposal { round, problem });
+            let fault = "has no simulations: append some first".into();
+            return Err(Error::Proposal { round, fault });
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
         let mut keeping = Keeping { training: None, finished: None, epochs: Vec::new(), observer };

@@ -2,7 +2,7 @@
 
 use super::draws::{COMPARED, unlike, unlike_prior};
 use super::{Drawn, Steps};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Remedy, Result};
 use crate::inference::config::Proposal;
 use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::problem::prior::Prior;
@@ -23,13 +23,15 @@ impl Steps {
         let all = [self.claimed[place].as_slice(), theta.data()].concat();
         let rows = Rows::new("theta", &all, self.prior.dim())?;
         match drawn {
-            Drawn::Unsaid if !self.proposed.is_empty() => self.refused(
-                "takes the parameters that were proposed for it, and these are others: append those, or say their proposal",
-            ),
-            Drawn::Unsaid if self.round() > 1 => self.refused(
+            Drawn::Unsaid if !self.proposed.is_empty() => self.refused(Advice::new(
+                "takes the parameters that were proposed for it, and these are others: append those, or",
+                Remedy::StateProposal,
+            )),
+            Drawn::Unsaid if self.round() > 1 => self.refused(Advice::new(
                 "was given parameters that nobody proposed, and its loss needs to know where they were drawn: draw them with \
-                 propose, or say their proposal",
-            ),
+                 propose, or",
+                Remedy::StateProposal,
+            )),
             Drawn::Unsaid => self.check_prior(rows, &self.prior),
             Drawn::Prior(prior) => self.check_prior(rows, prior),
             Drawn::Posterior(posterior) => self.check_posterior(rows, posterior),
@@ -58,8 +60,8 @@ impl Steps {
         }
     }
 
-    fn refused(&self, problem: impl Into<String>) -> Result<()> {
-        Err(Error::Proposal { round: self.round(), problem: problem.into() })
+    fn refused(&self, fault: impl Into<Advice>) -> Result<()> {
+        Err(Error::Proposal { round: self.round(), fault: fault.into() })
     }
 
     fn check_prior(&self, theta: Rows, prior: &Prior) -> Result<()> {

@@ -34,11 +34,7 @@ impl Task {
                 Ok(self.chains(count, threads, &streams, density, flips))
             }
             (Reference::Stored(bytes), _) => self.stored(count, bytes),
-            _ => {
-                let why =
-                    "a task whose posterior is known: this one has no reference; try didyma abc";
-                Err(Error::setting("task", &self.name, why))
-            }
+            _ => Err(Error::NoReference { task: self.name.to_string() }),
         }
     }
 

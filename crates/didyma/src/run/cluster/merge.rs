@@ -1,6 +1,6 @@
 //! Simulations that were made elsewhere, into a run.
 
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Remedy, Result};
 use crate::inference::SimulatedRow;
 use crate::run::{Manifest, Origin, ProposalFile, RunDir, Shard, records};
 use std::collections::HashMap;
@@ -28,11 +28,12 @@ impl RunDir {
         let (manifest, open) = (Manifest::of(self)?, self.rounds()?.len() as u32 + 1);
         let (mut merged, mut proposals) = (Merged::default(), HashMap::new());
         for path in shards.iter().map(AsRef::as_ref) {
-            let refuse = |problem| Err(Error::Shard { path: path.to_owned(), problem });
+            let refuse =
+                |fault: String| Err(Error::Shard { path: path.to_owned(), fault: fault.into() });
             let shard = Shard::read(path)?;
             let round = shard.origin.round;
-            if let Some(problem) = mismatch(&shard.origin, &manifest, &self.identity()) {
-                return refuse(problem);
+            if let Some(fault) = mismatch(&shard.origin, &manifest, &self.identity()) {
+                return refuse(fault);
             }
             if round > open {
                 return refuse(format!("is of round {round}, but round {open} is not trained yet"));
@@ -42,8 +43,8 @@ impl RunDir {
                 Entry::Vacant(empty) => empty.insert(self.proposal(round, path)?),
             };
             let rows = shard.rows()?;
-            if let Some(problem) = rows.iter().find_map(|row| stranger(row, proposal)) {
-                return refuse(problem);
+            if let Some(fault) = rows.iter().find_map(|row| stranger(row, proposal)) {
+                return refuse(fault);
             }
             self.take(rows, round, &mut merged)?;
         }
@@ -56,10 +57,9 @@ impl RunDir {
         if file.is_file() {
             return ProposalFile::read(&file);
         }
-        let (dir, file) = (self.path().display(), file.display());
-        let problem =
-            format!("cannot be compared with {file}, which is missing: run `didyma propose {dir}`");
-        Err(Error::Shard { path: shard.to_owned(), problem })
+        let text = format!("cannot be compared with {}, which is missing:", file.display());
+        let fault = Advice::new(text, Remedy::Propose { dir: self.path().to_owned() });
+        Err(Error::Shard { path: shard.to_owned(), fault })
     }
 
     /// Stores rows of a shard that are new, or better than those that are there.

@@ -1,6 +1,6 @@
 //! The parameters of a round in a file, to be simulated elsewhere.
 
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Remedy, Result};
 use crate::inference::config::Config;
 use crate::problem::tasks::Task;
 use crate::rng::{Purpose, SimulationStreams, Streams};
@@ -94,10 +94,10 @@ impl ProposalFile {
     pub fn read(path: &Path) -> Result<Self> {
         let refused = |source| Error::Io { action: "read", path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(refused)?;
-        parse(&text).map_err(|(line, problem)| Error::Table {
+        parse(&text).map_err(|(line, why)| Error::Table {
             path: path.to_owned(),
             line,
-            problem: format!("{problem}: write the file anew with `didyma propose`"),
+            fault: Advice::new(format!("{why}:"), Remedy::ProposeAgain),
         })
     }
 }

@@ -1,11 +1,10 @@
 //! A part of a round that is simulated elsewhere, in a database of its own.
 
 use super::proposal::Origin;
-use crate::error::{Error, FileProblem, Result};
+use crate::error::{Advice, Error, Fault, FileFault, Remedy, Result};
 use crate::inference::SimulatedRow;
 use crate::inference::events::{Event, Observer};
 use crate::inference::simulations::gaps;
-use crate::run::RunProblem;
 use crate::run::database;
 use crate::run::faults::Stored;
 use crate::run::records;
@@ -28,10 +27,10 @@ pub struct Shard {
 impl Shard {
     /// Begins a shard, or goes on with one of the same simulations.
     pub fn open(path: &Path, origin: &Origin) -> Result<Self> {
-        let told = |problem| error(path, problem);
+        let told = |fault| error(path, fault);
         let mut connection = database::make(path).map_err(told)?;
         let found = match database::recognise(&connection) {
-            Err(RunProblem::NotBegun) => {
+            Err(Fault::NotBegun) => {
                 let json = serde_json::to_string(origin).expect("numbers and strings");
                 database::begin(&mut connection, &json).map_err(told)?;
                 origin.clone()
@@ -42,14 +41,17 @@ impl Shard {
             true => Ok(Self { path: path.to_owned(), origin: found, connection }),
             false => Err(Error::Shard {
                 path: path.to_owned(),
-                problem: "holds simulations of another round or run: give another --out".to_owned(),
+                fault: Advice::new(
+                    "holds simulations of another round or run:",
+                    Remedy::AnotherShard,
+                ),
             }),
         }
     }
 
     /// Opens a shard that was made.
     pub fn read(path: &Path) -> Result<Self> {
-        let told = |problem| error(path, problem);
+        let told = |fault| error(path, fault);
         let readable = std::fs::metadata(path);
         readable.map_err(|source| Error::Io { action: "read", path: path.to_owned(), source })?;
         let (connection, meta) = database::read(path).map_err(told)?;
@@ -59,18 +61,18 @@ impl Shard {
 
     /// Stores simulations, all or none.
     pub fn store(&mut self, rows: &[SimulatedRow]) -> Result<()> {
-        records::store(&mut self.connection, rows).map_err(|problem| error(&self.path, problem))
+        records::store(&mut self.connection, rows).map_err(|fault| error(&self.path, fault))
     }
 
     /// Deletes the failed ones, so that they are simulated again; returns how many there were.
     pub fn forget_failures(&mut self) -> Result<usize> {
         let forgotten = records::forget_failures(&self.connection, self.origin.round);
-        forgotten.map_err(|problem| error(&self.path, problem))
+        forgotten.map_err(|fault| error(&self.path, fault))
     }
 
     /// All simulations, by index.
     pub fn rows(&self) -> Result<Vec<SimulatedRow>> {
-        records::rows(&self.connection).map_err(|problem| error(&self.path, problem))
+        records::rows(&self.connection).map_err(|fault| error(&self.path, fault))
     }
 
     /// Which of these numbers are not simulated yet, as ranges; of the others, how many are done, and failed.
@@ -86,7 +88,7 @@ impl Shard {
     pub fn close(self) -> Result<()> {
         let closed =
             self.connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()));
-        closed.map_err(|problem| error(&self.path, problem.into()))
+        closed.map_err(|fault| error(&self.path, fault.into()))
     }
 }
 
@@ -101,24 +103,21 @@ impl Observer for Shard {
 }
 
 fn origin_of(config: &str) -> Stored<Origin> {
-    serde_json::from_str(config)
-        .map_err(|_| RunProblem::foreign("it is no shard of `didyma simulate`"))
+    serde_json::from_str(config).map_err(|_| Fault::foreign("it is no shard of a round"))
 }
 
-fn error(path: &Path, problem: RunProblem) -> Error {
-    let problem = match problem {
-        RunProblem::Database(problem) => problem,
-        RunProblem::NotBegun => {
-            FileProblem::Foreign("a shard (nothing has begun in it)".to_owned())
+fn error(path: &Path, fault: Fault) -> Error {
+    let path = path.to_owned();
+    let fault = match fault {
+        Fault::Database(fault) => return Error::ModelFile { path, fault },
+        Fault::NotBegun => {
+            let fault = FileFault::Foreign("a shard (nothing has begun in it)".to_owned());
+            return Error::ModelFile { path, fault };
         }
-        RunProblem::Refused { reason, remedy, .. } => {
-            let problem = format!("could not be read or written ({reason}): {remedy}");
-            return Error::Shard { path: path.to_owned(), problem };
+        Fault::Refused { reason, remedy, .. } => {
+            format!("could not be read or written ({reason}): {remedy}")
         }
-        _ => {
-            let problem = "is kept busy by another program: wait for it".to_owned();
-            return Error::Shard { path: path.to_owned(), problem };
-        }
+        _ => "is kept busy by another program: wait for it".to_owned(),
     };
-    Error::ModelFile { path: path.to_owned(), problem }
+    Error::Shard { path, fault: fault.into() }
 }

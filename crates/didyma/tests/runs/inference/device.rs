@@ -109,9 +109,9 @@ fn scores_stay_on_the_cores() {
 }
 
 #[test]
-fn a_problem_of_a_device_is_told_with_its_name() {
-    let (device, problem) = (Cpu.describe(), "is gone: begin again".to_owned());
+fn a_fault_of_a_device_is_told_with_its_name() {
+    let (device, fault) = (Cpu.describe(), "is gone: begin again".into());
     assert!(device.starts_with("CPU (") && device.ends_with(" kernels)"), "{device}");
-    let told = Error::Device { device: device.clone(), problem }.to_string();
+    let told = Error::Device { device: device.clone(), fault }.to_string();
     assert_eq!(told, format!("{device}: is gone: begin again"));
 }

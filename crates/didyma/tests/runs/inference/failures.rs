@@ -90,7 +90,7 @@ fn failures_in_a_row_stop_a_run_that_can_go_on() {
     let mut keeper = Keeper::default();
     let told = attempt(0.0, State::default(), &mut keeper).unwrap_err();
     assert!(matches!(told, Error::FailuresInARow { failures: 60, round: 1, .. }), "{told}");
-    assert!(told.to_string().contains("--retry-failed"), "{told}");
+    assert!(told.to_string().contains("failed simulations can be made again"), "{told}");
     assert!(keeper.now.rows.len() >= 60 && keeper.now.rows.iter().all(|row| row.x.is_err()));
     // A piece of work has as many rows as take 2 ms: it may be all of them.
     let mut progress = keeper.now;

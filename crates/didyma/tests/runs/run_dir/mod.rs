@@ -108,7 +108,7 @@ fn a_run_begins_only_in_a_directory_of_its_own() {
     assert!(told(RunDir::create(dir, CONFIG)).contains("holds files of something else"));
     assert!(!dir.join("lock").exists(), "nothing is left where no run can begin");
     drop(create("run").unwrap());
-    let exists = "already holds a run: continue it with `didyma resume ";
+    let exists = "already holds a run: continue it, or choose another directory";
     assert!(told(create("run")).contains(exists));
     std::fs::write(dir.join("run/summary.json"), "{}").unwrap();
     assert!(told(create("run")).contains(exists));
