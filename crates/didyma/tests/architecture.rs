@@ -1,4 +1,5 @@
-//! The rooms of the library, in the order in which they may import each other: no import points upwards.
+//! The rooms of the library, in the order in which they may import each other: no import points upwards. Nor does a
+//! sentence: front ends word what the library knows as values.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -119,18 +120,23 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Names and texts of all files but the front door, which names everything, and tests in files of their own, which may
+/// look at anything.
+fn files() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let read = |path: PathBuf| {
+        let file = path.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
+        (file, fs::read_to_string(&path).expect("text"))
+    };
+    let mut found: Vec<_> = sources(&root).into_iter().map(read).collect();
+    found.retain(|(file, _)| file != "lib.rs" && !file.ends_with("tests.rs"));
+    found
+}
+
 #[test]
 fn no_import_points_upwards() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut found = BTreeSet::new();
-    for path in sources(&root) {
-        let file = path.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
-        // The front door names everything; tests in files of their own look at anything.
-        if file == "lib.rs" || file.ends_with("tests.rs") {
-            continue;
-        }
-        found.extend(upward(&file, &fs::read_to_string(&path).expect("text")));
-    }
+    let found: BTreeSet<Import> =
+        files().iter().flat_map(|(file, text)| upward(file, text)).collect();
     assert!(found.is_empty(), "upward imports, by the order of ROOMS: {found:#?}");
 }
 
@@ -147,4 +153,69 @@ fn an_upward_import_is_found_wherever_it_hides() {
         ),
         0
     );
+}
+
+/// String literals of a text, joined over their lines.
+fn literals(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // A character, of which a quotation mark or a backslash may be one; a lifetime has no end.
+            '\'' if letters.next_if_eq(&'\\').is_some() => {
+                letters.nth(1);
+            }
+            '\'' => drop(letters.next_if_eq(&'"')),
+            '"' => found.push(literal(&mut letters)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The rest of a literal after its quotation mark.
+fn literal(letters: &mut std::iter::Peekable<std::str::Chars>) -> String {
+    let mut text = String::new();
+    while let Some(letter) = letters.next().filter(|letter| *letter != '"') {
+        match letter {
+            '\\' if letters.next_if_eq(&'\n').is_some() => {
+                while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
+            }
+            '\\' => text.extend(letters.next()),
+            letter => text.push(letter),
+        }
+    }
+    text
+}
+
+/// Whether a text names a flag, a command or a front end.
+fn is_worded_by_a_front_end(text: &str) -> bool {
+    let begins = |part: &str| part.starts_with(|letter: char| letter.is_ascii_lowercase());
+    let flag = [" --", "`--", "(--"].iter().any(|mark| text.split(mark).skip(1).any(begins));
+    // The heading of a file is no command.
+    let command = !text.starts_with("# didyma ") && text.split("didyma ").skip(1).any(begins);
+    flag || command || text.contains("Python")
+}
+
+/// The commands that a page quotes are in one file.
+const QUOTES_COMMANDS: &str = "report/commands.rs";
+
+#[test]
+fn no_sentence_knows_of_flags_commands_or_python() {
+    let mut found = Vec::new();
+    for (file, text) in files().iter().filter(|(file, _)| file != QUOTES_COMMANDS) {
+        let worded =
+            literals(&code(text)).into_iter().filter(|text| is_worded_by_a_front_end(text));
+        found.extend(worded.map(|text| format!("{file}: {text}")));
+    }
+    assert!(found.is_empty(), "a Remedy says it, and front ends word it: {found:#?}");
+}
+
+#[test]
+fn a_word_of_a_front_end_is_found_wherever_it_hides() {
+    let worded = |text: &str| literals(text).iter().any(|text| is_worded_by_a_front_end(text));
+    assert!(worded(r#"f("choose another --out")"#) && worded(r#"f('"', "run `didyma resume`")"#));
+    assert!(worded("f(\"continue it with `didyma \\\n    resume {dir}`\")"));
+    assert!(worded(r#"fn f<'a>(x: &'a str) { g('\'', "in Python") }"#));
+    assert!(!worded(r#"f("var(", "--ink", "train.rate=0.1", "python3", "Didyma saved it")"#));
 }
