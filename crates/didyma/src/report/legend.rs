@@ -1,7 +1,6 @@
 //! What the colours and marks of series mean, in rows above a figure.
 
-use super::canvas::{Anchor, Canvas, Ink, Label, Stroke, shortened};
-use super::compare::{Comparison, Group};
+use super::canvas::{Anchor, Canvas, Ink, Label, shortened};
 use super::style::Style;
 
 /// Height of one row.
@@ -12,7 +11,8 @@ const SAMPLE: f64 = 22.0;
 const LETTERS: usize = 44;
 
 /// Names with what they look like, in columns.
-pub(super) struct Legend {
+#[derive(Clone, Debug)]
+pub struct Legend {
     entries: Vec<(String, Style)>,
     columns: usize,
     /// Width of a column.
@@ -21,7 +21,7 @@ pub(super) struct Legend {
 
 impl Legend {
     /// As many columns as this width holds.
-    pub(super) fn new(entries: Vec<(String, Style)>, width: f64) -> Self {
+    pub fn new(entries: Vec<(String, Style)>, width: f64) -> Self {
         let letters = entries.iter().map(|(name, _)| name.chars().count().min(LETTERS));
         let step = SAMPLE + 32.0 + 7.2 * letters.max().unwrap_or(0) as f64;
         let columns = ((width / step) as usize).clamp(1, entries.len().max(1));
@@ -30,21 +30,8 @@ impl Legend {
         Self { entries, columns, step }
     }
 
-    /// The groups of runs below each other; nothing for a single group.
-    fn of_groups(runs: &Comparison) -> Self {
-        let entry = |(i, group): (usize, &Group)| {
-            let words = match group.runs.len() {
-                1 => group.name.clone(),
-                seeds => format!("{} ({seeds} seeds)", group.name),
-            };
-            (words, Style { stroke: Stroke::new(Ink::Series(i), 3.0), mark: None })
-        };
-        let shown = runs.groups.iter().enumerate().filter(|_| runs.groups.len() > 1);
-        Self::new(shown.map(entry).collect(), 0.0)
-    }
-
     /// The height that it takes.
-    pub(super) fn height(&self) -> f64 {
+    pub fn height(&self) -> f64 {
         match self.entries.len() {
             0 => 0.0,
             entries => ROW * entries.div_ceil(self.columns) as f64 + 8.0,
@@ -52,7 +39,7 @@ impl Legend {
     }
 
     /// Draws it from this corner on.
-    pub(super) fn draw(&self, canvas: &mut Canvas, corner: (f64, f64)) {
+    pub fn draw(&self, canvas: &mut Canvas, corner: (f64, f64)) {
         for (i, (name, style)) in self.entries.iter().enumerate() {
             let x = corner.0 + self.step * (i % self.columns) as f64;
             let y = corner.1 + ROW * ((i / self.columns) as f64 + 0.5);
@@ -64,14 +51,4 @@ impl Legend {
             canvas.text((x + SAMPLE + 8.0, y + 4.0), &shortened(name, LETTERS), label);
         }
     }
-}
-
-/// The height that the legend of groups takes.
-pub(super) fn height(runs: &Comparison) -> f64 {
-    Legend::of_groups(runs).height()
-}
-
-/// Draws the legend of groups from this corner on.
-pub(super) fn draw(canvas: &mut Canvas, runs: &Comparison, corner: (f64, f64)) {
-    Legend::of_groups(runs).draw(canvas, corner);
 }

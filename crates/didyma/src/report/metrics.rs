@@ -4,7 +4,7 @@ use super::axes::{Frame, Scale, number};
 use super::canvas::{Canvas, Ink, Place, Stroke};
 use super::compare::{Comparison, Group};
 use super::figure::{Figure, Kind};
-use super::legend;
+use super::key::key;
 use crate::inference::RoundReport;
 
 const PANEL: (f64, f64) = (340.0, 170.0);
@@ -52,10 +52,11 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     }
     let (columns, rows) = (scores.len().min(2), scores.len().div_ceil(2));
     let step = (LEFT + PANEL.0 + RIGHT, ABOVE + PANEL.1 + BELOW);
-    let top = legend::height(runs);
+    let key = key(runs);
+    let top = key.height();
     let (width, height) = (columns as f64 * step.0, top + rows as f64 * step.1);
     let mut canvas = Canvas::new(place, width, height);
-    legend::draw(&mut canvas, runs, (LEFT, 0.0));
+    key.draw(&mut canvas, (LEFT, 0.0));
     for (i, score) in scores.iter().enumerate() {
         let corner = ((i % 2) as f64 * step.0 + LEFT, top + (i / 2) as f64 * step.1 + ABOVE);
         panel(&mut canvas, corner, score, runs);

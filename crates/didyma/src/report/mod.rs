@@ -12,6 +12,7 @@ mod density;
 mod figure;
 mod histogram;
 mod ink;
+mod key;
 mod legend;
 mod levels;
 mod metrics;

@@ -6,7 +6,7 @@ use super::compare::{Comparison, Group};
 use super::data::RunData;
 use super::figure::{Figure, Kind};
 use super::histogram::quantile;
-use super::legend;
+use super::key::key;
 use crate::problem::check::two_sided;
 
 /// Summaries that are drawn, at most: those furthest from the simulations.
@@ -75,10 +75,11 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         shown.sort_unstable();
     }
     let row = BAR * all.len() as f64 + 12.0;
-    let top = ABOVE + legend::height(runs);
+    let key = key(runs);
+    let top = ABOVE + key.height();
     let height = top + row * shown.len() as f64 + BELOW;
     let mut canvas = Canvas::new(place, LEFT + WIDTH + RIGHT, height);
-    legend::draw(&mut canvas, runs, (LEFT, 4.0));
+    key.draw(&mut canvas, (LEFT, 4.0));
     let ends =
         all.iter().flatten().flat_map(|c| [c.scaled(c.quantiles[0]), c.scaled(c.quantiles[4])]);
     let reach = ends.map(f64::abs).fold(3.0, f64::max).min(8.0);

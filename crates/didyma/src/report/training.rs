@@ -5,7 +5,7 @@ use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
 use super::compare::Comparison;
 use super::data::{Epoch, RunData};
 use super::figure::{Figure, Kind};
-use super::legend;
+use super::key::key;
 use crate::named::Named;
 
 const COLUMNS: usize = 4;
@@ -22,11 +22,12 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     let rounds: Vec<u32> = (1..=last).filter(|r| *r == 1 || last - r + 1 < MOST as u32).collect();
     let columns = rounds.len().min(COLUMNS);
     let step = (LEFT + PANEL.0 + RIGHT, ABOVE + PANEL.1 + BELOW);
-    let top = legend::height(runs) + 26.0;
+    let key = key(runs);
+    let top = key.height() + 26.0;
     let rows = rounds.len().div_ceil(columns) as f64;
     let width = (columns as f64 * step.0).max(420.0);
     let mut canvas = Canvas::new(place, width, top + rows * step.1);
-    legend::draw(&mut canvas, runs, (LEFT, 0.0));
+    key.draw(&mut canvas, (LEFT, 0.0));
     describe(&mut canvas, (LEFT, top - 12.0));
     for (i, round) in rounds.iter().enumerate() {
         let (column, row) = ((i % columns) as f64, (i / columns) as f64);
