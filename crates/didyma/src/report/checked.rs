@@ -1,10 +1,10 @@
 //! The page of `didyma check`: what the prior gives, and where the observation lies in it.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Canvas, Ink, Place, Stroke, escaped, shortened};
-use super::histogram::{Histogram, view};
 use super::page::{document, list};
 use crate::problem::check::{SimulatorCheck, SummaryCheck};
+use didyma_plot::{
+    Canvas, Frame, Histogram, Ink, Place, Scale, Stroke, escaped, number, shortened, view,
+};
 use std::fmt::Write;
 
 /// Panels beside each other.

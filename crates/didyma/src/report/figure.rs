@@ -1,9 +1,9 @@
 //! Figures by name.
 
-use super::canvas::Place;
 use super::compare::Comparison;
 use super::{levels, metrics, pairs, predictive, rounds, time, training};
 use crate::error::{Advice, Remedy};
+use didyma_plot::Place;
 
 /// The kinds of figures, in the order of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,7 @@
 //! The key of a figure: which colour each group of runs has.
 
-use super::canvas::{Ink, Stroke};
 use super::compare::{Comparison, Group};
-use super::legend::Legend;
-use super::style::Style;
+use didyma_plot::{Ink, Legend, Stroke, Style};
 
 /// The groups of runs below each other; nothing for a single group.
 pub(super) fn key(runs: &Comparison) -> Legend {

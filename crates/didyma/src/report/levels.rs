@@ -1,10 +1,9 @@
 //! The levels of an estimator in one picture: second moments and means against the level.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
 use super::compare::Comparison;
 use super::figure::{Figure, Kind};
 use crate::evaluation::levels::{LevelMoments, LevelReport, Slope};
+use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number};
 
 const PANEL: (f64, f64) = (330.0, 250.0);
 const LEFT: f64 = 62.0;

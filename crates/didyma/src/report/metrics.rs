@@ -1,11 +1,10 @@
 //! Scores of the posterior, round by round.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Canvas, Ink, Place, Stroke};
 use super::compare::{Comparison, Group};
 use super::figure::{Figure, Kind};
 use super::key::key;
 use crate::inference::RoundReport;
+use didyma_plot::{Canvas, Frame, Ink, Place, Scale, Stroke, number};
 
 const PANEL: (f64, f64) = (340.0, 170.0);
 const LEFT: f64 = 58.0;

@@ -1,13 +1,12 @@
 //! A run in short, as text and as a table for a notebook.
 
-use super::canvas::escaped;
-use super::scale::number_to;
 use super::summaries::Summaries;
 use super::{ParameterLine, columns, cut_by_prior, parameter_lines, round_line};
 use crate::error::Result;
 use crate::inference::posterior::SampleStreams;
 use crate::rng::{Purpose, Streams};
 use crate::run::{RunDir, Summary, posterior};
+use didyma_plot::{escaped, number_to};
 use serde::Serialize;
 use std::fmt;
 

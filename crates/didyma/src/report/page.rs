@@ -1,7 +1,5 @@
 //! One page about a run, or several of one problem: figures, tables and words, in a single file without any other.
 
-use super::axes::number_to;
-use super::canvas::{Place, escaped};
 use super::commands::command;
 use super::compare::Comparison;
 use super::data::RunData;
@@ -10,6 +8,7 @@ use super::words::{advice, parameter_lines, reassurance};
 use crate::error::Result;
 use crate::run::REPORT;
 use crate::storage::files::write_whole;
+use didyma_plot::{Place, escaped, number_to};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -212,4 +211,23 @@ fn made(runs: &Comparison) -> String {
     }
     html.push_str("</section>\n");
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use didyma_plot::Ink;
+
+    /// A figure alone looks like one on a light page.
+    #[test]
+    fn the_style_sheet_has_the_colours_of_figures() {
+        let series = (0..Ink::SERIES).map(Ink::Series);
+        for ink in
+            [Ink::Muted, Ink::Text, Ink::Grid, Ink::Reference, Ink::Truth].into_iter().chain(series)
+        {
+            let variable = ink.colour(Place::Page).replace("var(", "").replace(')', "");
+            let entry = format!("{variable}: {};", ink.colour(Place::Alone));
+            assert!(STYLE.contains(&entry), "{entry}");
+        }
+    }
 }

@@ -1,13 +1,13 @@
 //! The posterior: every chosen parameter alone, and every two of them together.
 
-use super::axes::{Frame, Scale, number, number_to};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke, shortened};
 use super::compare::Comparison;
 use super::data::{Columns, RunData};
-use super::density::Density;
 use super::figure::{Figure, Kind};
-use super::histogram::{Histogram, Range, view};
 use super::words::moments;
+use didyma_plot::{
+    Anchor, Canvas, Density, Frame, Histogram, Ink, Label, Place, Range, Scale, Stroke, number,
+    number_to, shortened, view,
+};
 
 /// Parameters that are drawn, at most.
 pub const MOST: usize = 6;

@@ -1,13 +1,13 @@
 //! Does the posterior reproduce the observation? Simulations at its samples, summary by summary.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke, shortened};
 use super::compare::{Comparison, Group};
 use super::data::RunData;
 use super::figure::{Figure, Kind};
-use super::histogram::quantile;
 use super::key::key;
 use crate::problem::check::two_sided;
+use didyma_plot::{
+    Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number, quantile, shortened,
+};
 
 /// Summaries that are drawn, at most: those furthest from the simulations.
 const MOST: usize = 30;

@@ -1,12 +1,13 @@
 //! Where simulations were made, round by round.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke, shortened};
 use super::compare::Comparison;
 use super::data::RunData;
 use super::figure::{Figure, Kind};
-use super::histogram::{Histogram, quantile, view};
 use super::pairs::chosen;
+use didyma_plot::{
+    Anchor, Canvas, Frame, Histogram, Ink, Label, Place, Scale, Stroke, number, quantile,
+    shortened, view,
+};
 
 /// Parameters that are drawn, at most.
 const MOST: usize = 4;

@@ -1,9 +1,9 @@
 //! Where simulations of a round fell, and whether an observation is among them.
 
-use super::scale::number_to;
 use crate::error::Result;
 use crate::inference::SimulatedRow;
 use crate::run::{Manifest, RunDir};
+use didyma_plot::number_to;
 
 /// Where each summary fell in a round.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,9 @@
 //! Where the time went.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, shortened};
 use super::compare::{Comparison, Group};
 use super::figure::{Figure, Kind};
 use crate::inference::RoundReport;
+use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, number, shortened};
 
 const LEFT: f64 = 150.0;
 const WIDTH: f64 = 520.0;

@@ -1,12 +1,11 @@
 //! Losses of every round, epoch by epoch.
 
-use super::axes::{Frame, Scale, number};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke};
 use super::compare::Comparison;
 use super::data::{Epoch, RunData};
 use super::figure::{Figure, Kind};
 use super::key::key;
 use crate::named::Named;
+use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number};
 
 const COLUMNS: usize = 4;
 /// Rounds that are drawn, at most: the first, and the last ones.

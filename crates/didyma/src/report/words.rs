@@ -2,9 +2,9 @@
 
 use super::commands::predicting;
 use super::data::RunData;
-use super::histogram::quantile;
 use super::predictive::checks;
 use crate::problem::prior::{Marginal, Prior};
+use didyma_plot::quantile;
 use serde::Serialize;
 
 /// A parameter's posterior in numbers.

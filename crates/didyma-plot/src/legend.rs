@@ -1,7 +1,8 @@
 //! What the colours and marks of series mean, in rows above a figure.
 
-use super::canvas::{Anchor, Canvas, Ink, Label, shortened};
-use super::style::Style;
+use crate::canvas::{Anchor, Canvas, Label, shortened};
+use crate::ink::Ink;
+use crate::style::Style;
 
 /// Height of one row.
 const ROW: f64 = 18.0;

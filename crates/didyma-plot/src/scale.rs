@@ -133,7 +133,7 @@ impl Scale {
 }
 
 /// Whether a scale of this kind has a place for the value.
-pub fn shown(logarithmic: bool, value: f64) -> bool {
+pub(crate) fn shown(logarithmic: bool, value: f64) -> bool {
     value.is_finite() && (!logarithmic || value > 0.0)
 }
 

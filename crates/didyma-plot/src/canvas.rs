@@ -3,7 +3,7 @@
 //! A figure is drawn once and seen in two places. On a page its colours are the page's variables, so that they follow its
 //! theme; alone, in a file or as a bitmap, they are written out.
 
-pub use super::ink::{Ink, Place};
+use crate::ink::{Ink, Place};
 use std::fmt::Write;
 
 /// A point in pixels, from the upper left corner.

@@ -1,7 +1,8 @@
 //! Axes: where a value lies on a canvas, and the round numbers along its edge.
 
-use super::canvas::{Anchor, Canvas, Ink, Label, Point, Stroke};
-pub use super::scale::{Scale, number, number_to, shown};
+use crate::canvas::{Anchor, Canvas, Label, Point, Stroke};
+use crate::ink::Ink;
+use crate::scale::Scale;
 
 /// Height of the numbers along an axis.
 const SMALL: f64 = 11.0;

@@ -1,7 +1,7 @@
 //! Two parameters' samples: a smooth density, and the regions that hold most.
 
-use super::contour::rings;
-use super::histogram::Range;
+use crate::contour::rings;
+use crate::histogram::Range;
 
 /// Cells along each side of a smooth density.
 const CELLS: usize = 96;
@@ -145,20 +145,14 @@ fn transposed(cells: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::histogram::view;
-    use crate::rng::{Purpose, Streams};
-    use rand_distr::{Distribution, StandardNormal};
+    use crate::histogram::view;
+    use crate::sampled::{distribution, normals};
 
     const N: usize = 20_000;
     const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
     fn normal(stream: u64) -> Vec<f64> {
         normals(stream, N)
-    }
-
-    fn normals(stream: u64, n: usize) -> Vec<f64> {
-        let mut rng = Streams::new(7).stream(Purpose::Diagnostic, 0, stream);
-        (0..n).map(|_| StandardNormal.sample(&mut rng)).collect()
     }
 
     /// Whether a point is inside by the even-odd rule.
@@ -215,9 +209,8 @@ mod tests {
     /// 0.06 of their ratio; four of these. The outline of 95 % touches every edge.
     #[test]
     fn edges_do_not_fade() {
-        let unit = |stream| -> Vec<f64> {
-            normal(stream).iter().map(|&z| crate::math::normal::distribution(z)).collect()
-        };
+        let unit =
+            |stream| -> Vec<f64> { normal(stream).iter().map(|&z| distribution(z)).collect() };
         let (x, y) = (unit(0), unit(1));
         let density = Density::new(&x, &y, (0.0, 1.0), (0.0, 1.0));
         let (edge, middle) = (density.at(0.001, 0.5), density.at(0.5, 0.5));

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 /// DejaVu Sans in its regular and bold cut, with the letters that figures use.
 const FONTS: [&[u8]; 2] = [
-    include_bytes!("../../assets/DejaVuSans.ttf"),
-    include_bytes!("../../assets/DejaVuSans-Bold.ttf"),
+    include_bytes!("../assets/DejaVuSans.ttf"),
+    include_bytes!("../assets/DejaVuSans-Bold.ttf"),
 ];
 /// Pixels of the bitmap for one of the image: sharp on paper and on fine screens.
 const SCALE: f32 = 2.0;
@@ -35,7 +35,7 @@ pub fn png(svg: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::canvas::{Anchor, Canvas, Ink, Label, Place};
+    use crate::{Anchor, Canvas, Ink, Label, Place};
 
     #[test]
     fn letters_leave_ink() {

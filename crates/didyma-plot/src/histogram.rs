@@ -82,20 +82,14 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Streams};
-    use rand_distr::{Distribution, StandardNormal};
+    use crate::sampled::{distribution, normals};
 
     const N: usize = 20_000;
     const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
-    fn normal() -> Vec<f64> {
-        let mut rng = Streams::new(7).stream(Purpose::Diagnostic, 0, 0);
-        (0..N).map(|_| StandardNormal.sample(&mut rng)).collect()
-    }
-
     #[test]
     fn a_true_value_beside_the_samples_is_in_view() {
-        let x = normal();
+        let x = normals(0, N);
         let (low, high) = view([&*x], Some(7.0), ALL);
         assert!(high > 7.0 && low < -2.0);
         assert!(view([&*x], Some(1e6), ALL).1 < 20.0, "but not at any price");
@@ -104,14 +98,13 @@ mod tests {
 
     #[test]
     fn bars_hold_their_share() {
-        let x = normal();
+        let x = normals(0, N);
         let histogram = Histogram::new(&x, (-2.0, 2.0), 40);
         let area: f64 = histogram.iter().map(|(left, right, height)| (right - left) * height).sum();
         let inside = x.iter().filter(|x| x.abs() <= 2.0).count() as f64 / N as f64;
         assert!((area - inside).abs() < 1e-12);
         let (left, right, height) = histogram.iter().nth(25).unwrap();
-        let share =
-            crate::math::normal::distribution(right) - crate::math::normal::distribution(left);
+        let share = distribution(right) - distribution(left);
         let error = (share / N as f64).sqrt();
         assert!((height * (right - left) - share).abs() < 4.0 * error);
     }

@@ -1,9 +1,11 @@
 //! Curves in panels: the chart of a study that is not about one run.
 
-use super::axes::{Frame, Scale, number, number_to, shown};
-use super::canvas::{Anchor, Canvas, Ink, Label, Place, Stroke, shortened};
-use super::legend::Legend;
-use super::style::{Style, Styles};
+use crate::axes::Frame;
+use crate::canvas::{Anchor, Canvas, Label, Stroke, shortened};
+use crate::ink::{Ink, Place};
+use crate::legend::Legend;
+use crate::scale::{Scale, number, number_to, shown};
+use crate::style::{Style, Styles};
 
 const PANEL: (f64, f64) = (330.0, 230.0);
 const LEFT: f64 = 72.0;

@@ -1,6 +1,7 @@
 //! How the series of a chart are told apart: by ink, then by mark.
 
-use super::canvas::{Canvas, Ink, Point, Stroke};
+use crate::canvas::{Canvas, Point, Stroke};
+use crate::ink::Ink;
 
 /// Inks before the marks change: the sixth is close to the first.
 const INKS: usize = 5;
@@ -62,11 +63,11 @@ impl Style {
 
 /// The styles of names, in the order in which they first came. A name may stand for what was measured and for what others
 /// say of it, and looks different then.
-pub struct Styles<'a>(Vec<(&'a str, bool, Style)>);
+pub(crate) struct Styles<'a>(Vec<(&'a str, bool, Style)>);
 
 impl<'a> Styles<'a> {
     /// Names, and whether they are of what others say.
-    pub fn of(names: impl IntoIterator<Item = (&'a str, bool)>) -> Self {
+    pub(crate) fn of(names: impl IntoIterator<Item = (&'a str, bool)>) -> Self {
         let mut styles = Self(Vec::new());
         for (name, stated) in names {
             if styles.find(name, stated).is_none() {
@@ -79,13 +80,13 @@ impl<'a> Styles<'a> {
     }
 
     /// The style of a name.
-    pub fn find(&self, name: &str, stated: bool) -> Option<Style> {
+    pub(crate) fn find(&self, name: &str, stated: bool) -> Option<Style> {
         let known = self.0.iter().find(|known| (known.0, known.1) == (name, stated));
         known.map(|(_, _, style)| *style)
     }
 
     /// What a legend says.
-    pub fn entries(&self) -> Vec<(String, Style)> {
+    pub(crate) fn entries(&self) -> Vec<(String, Style)> {
         let named = self.0.iter().filter(|(name, ..)| !name.is_empty());
         named.map(|&(name, _, style)| (name.to_owned(), style)).collect()
     }
@@ -94,7 +95,7 @@ impl<'a> Styles<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::canvas::Place;
+    use crate::ink::Place;
 
     #[test]
     fn twenty_series_look_different() {

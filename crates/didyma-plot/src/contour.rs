@@ -7,7 +7,7 @@ type Edge = (usize, usize, bool);
 
 /// Closed outlines of the region where `heights`, linear between the points of a square grid, exceed `level`. Places are
 /// (first index, second index); the first runs fastest. The border must be below the level.
-pub(super) fn rings(heights: &[f64], side: usize, level: f64) -> Vec<Vec<(f64, f64)>> {
+pub(crate) fn rings(heights: &[f64], side: usize, level: f64) -> Vec<Vec<(f64, f64)>> {
     let height = |i: usize, j: usize| heights[j * side + i];
     // The high side is on the left, so that a line leaves every side of a cell once at most.
     let mut next: HashMap<Edge, Edge> = HashMap::new();
