@@ -12,7 +12,8 @@
 //! let panel = Panel { title, x_label, y_label, log_x: true, log_y: true, curves: vec![measured] };
 //! let svg = curves("What an error costs", &[panel], Place::Alone);
 //! assert!(svg.starts_with("<svg") && svg.contains("measured"));
-//! assert!(png(&svg).starts_with(b"\x89PNG"));
+//! assert!(png(&svg)?.starts_with(b"\x89PNG"));
+//! # Ok::<(), didyma_plot::PngError>(())
 //! ```
 //!
 //! Other figures are drawn mark by mark. A [`Frame`] places values between two [`Scale`]s, and a [`Canvas`] collects the
@@ -65,6 +66,6 @@ pub use density::Density;
 pub use histogram::{Histogram, Range, quantile, view};
 pub use ink::{Ink, Place};
 pub use legend::Legend;
-pub use png::png;
+pub use png::{PngError, png};
 pub use scale::{Scale, number, number_to};
 pub use style::{Mark, Style};

@@ -59,7 +59,7 @@ impl Figure {
     fn save(&self, path: PathBuf) -> PyResult<()> {
         let bytes = match path.extension().and_then(|ending| ending.to_str()) {
             Some("svg") => self.svg.clone().into_bytes(),
-            Some("png") => png(&self.svg),
+            Some("png") => png(&self.svg).map_err(python)?,
             _ => {
                 return Err(Kind::Input.error(format!(
                     "path is {}: give a file name that ends in .svg or .png",

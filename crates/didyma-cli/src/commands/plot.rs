@@ -56,7 +56,7 @@ pub fn run(args: &PlotArgs) -> anyhow::Result<ExitCode> {
         let needs = kind.needs().sentence(&word);
         format!("there is nothing to draw of {first}: {} needs {needs}", kind.name())
     })?;
-    let bytes = if bitmap { png(&figure.svg) } else { figure.svg.into_bytes() };
+    let bytes = if bitmap { png(&figure.svg)? } else { figure.svg.into_bytes() };
     place(&args.out, &bytes)?;
     print(&format!("figure: {}", args.out.display()))
 }

@@ -50,7 +50,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let runs = read(&each_run(&args.dirs)?, args.predictive, args.threads.count())?;
     let html = page(&runs);
     if let Some(folder) = &args.figures {
-        let files = figures(&runs, folder);
+        let files = figures(&runs, folder)?;
         std::fs::create_dir_all(folder).with_context(|| {
             format!("--figures: could not make the folder {}: choose another", folder.display())
         })?;
@@ -119,12 +119,12 @@ pub fn read(
 }
 
 /// Every figure there is, twice: where it goes, and its bytes.
-fn figures(runs: &Comparison, folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+fn figures(runs: &Comparison, folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
     let drawn = Kind::ALL.iter().filter_map(|(_, kind)| kind.draw(runs, Place::Alone));
-    drawn
-        .flat_map(|Figure { kind, svg, .. }| {
-            let path = |ending: &str| folder.join(format!("{}.{ending}", kind.name()));
-            [(path("png"), png(&svg)), (path("svg"), svg.into_bytes())]
-        })
-        .collect()
+    let mut files = Vec::new();
+    for Figure { kind, svg, .. } in drawn {
+        let path = |ending: &str| folder.join(format!("{}.{ending}", kind.name()));
+        files.extend([(path("png"), png(&svg)?), (path("svg"), svg.into_bytes())]);
+    }
+    Ok(files)
 }

@@ -252,6 +252,9 @@ pub enum Error {
         /// The reason, and the remedy.
         fault: Advice,
     },
+    /// An image that cannot become a bitmap.
+    #[error(transparent)]
+    Bitmap(didyma_plot::PngError),
     /// A model or checkpoint that cannot be used.
     #[error("{} cannot be loaded: {fault}", path.display())]
     ModelFile {

@@ -2,7 +2,7 @@
 
 use super::compare::Comparison;
 use super::{levels, metrics, pairs, predictive, rounds, time, training};
-use crate::error::{Advice, Remedy};
+use crate::error::{Advice, Error, Remedy, Result};
 use didyma_plot::Place;
 
 /// The kinds of figures, in the order of a page.
@@ -90,4 +90,9 @@ impl Kind {
         };
         needs.into()
     }
+}
+
+/// The bitmap of a figure that stands alone, as a PNG file.
+pub fn png(svg: &str) -> Result<Vec<u8>> {
+    didyma_plot::png(svg).map_err(Error::Bitmap)
 }

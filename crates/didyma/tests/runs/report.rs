@@ -54,7 +54,7 @@ fn figures(runs: &Comparison) -> Vec<&'static str> {
     drawn
         .map(|figure| {
             // A bitmap is made of what is well formed only.
-            assert!(png(&figure.svg).len() > 1000, "{}", figure.kind.name());
+            assert!(png(&figure.svg).unwrap().len() > 1000, "{}", figure.kind.name());
             figure.kind.name()
         })
         .collect()
