@@ -198,7 +198,7 @@ fn is_worded_by_a_front_end(text: &str) -> bool {
 }
 
 /// The commands that a page quotes are in one file.
-const QUOTES_COMMANDS: &str = "report/commands.rs";
+const QUOTES_COMMANDS: &str = "report/text/commands.rs";
 
 #[test]
 fn no_sentence_knows_of_flags_commands_or_python() {

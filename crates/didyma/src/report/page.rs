@@ -1,10 +1,8 @@
 //! One page about a run, or several of one problem: figures, tables and words, in a single file without any other.
 
-use super::commands::command;
-use super::compare::Comparison;
-use super::data::RunData;
-use super::figure::{Figure, Kind};
-use super::words::{advice, parameter_lines, reassurance};
+use super::data::{Comparison, RunData};
+use super::figures::{Figure, Kind};
+use super::text::{advice, command, parameter_lines, reassurance};
 use crate::error::Result;
 use crate::run::REPORT;
 use crate::storage::files::write_whole;

@@ -1,10 +1,9 @@
 //! Losses of every round, epoch by epoch.
 
-use super::compare::Comparison;
-use super::data::{Epoch, RunData};
-use super::figure::{Figure, Kind};
 use super::key::key;
+use super::{Figure, Kind};
 use crate::named::Named;
+use crate::report::data::{Comparison, Epoch, RunData};
 use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number};
 
 const COLUMNS: usize = 4;

@@ -1,9 +1,8 @@
 //! The posterior: every chosen parameter alone, and every two of them together.
 
-use super::compare::Comparison;
-use super::data::{Columns, RunData};
-use super::figure::{Figure, Kind};
-use super::words::moments;
+use super::{Figure, Kind};
+use crate::report::data::{Columns, Comparison, RunData};
+use crate::report::text::moments;
 use didyma_plot::{
     Anchor, Canvas, Density, Frame, Histogram, Ink, Label, Place, Range, Scale, Stroke, number,
     number_to, shortened, view,

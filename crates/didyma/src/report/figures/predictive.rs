@@ -1,10 +1,9 @@
 //! Does the posterior reproduce the observation? Simulations at its samples, summary by summary.
 
-use super::compare::{Comparison, Group};
-use super::data::RunData;
-use super::figure::{Figure, Kind};
 use super::key::key;
+use super::{Figure, Kind};
 use crate::problem::check::two_sided;
+use crate::report::data::{Comparison, Group, RunData};
 use didyma_plot::{
     Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number, quantile, shortened,
 };

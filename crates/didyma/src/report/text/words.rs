@@ -1,9 +1,9 @@
 //! What is told of a run in words and tables.
 
 use super::commands::predicting;
-use super::data::RunData;
-use super::predictive::checks;
 use crate::problem::prior::{Marginal, Prior};
+use crate::report::data::RunData;
+use crate::report::figures::checks;
 use didyma_plot::quantile;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The key of a figure: which colour each group of runs has.
 
-use super::compare::{Comparison, Group};
+use crate::report::data::{Comparison, Group};
 use didyma_plot::{Ink, Legend, Stroke, Style};
 
 /// The groups of runs below each other; nothing for a single group.

@@ -1,9 +1,8 @@
 //! Where simulations were made, round by round.
 
-use super::compare::Comparison;
-use super::data::RunData;
-use super::figure::{Figure, Kind};
 use super::pairs::chosen;
+use super::{Figure, Kind};
+use crate::report::data::{Comparison, RunData};
 use didyma_plot::{
     Anchor, Canvas, Frame, Histogram, Ink, Label, Place, Scale, Stroke, number, quantile,
     shortened, view,

@@ -1,8 +1,8 @@
 //! Where the time went.
 
-use super::compare::{Comparison, Group};
-use super::figure::{Figure, Kind};
+use super::{Figure, Kind};
 use crate::inference::RoundReport;
+use crate::report::data::{Comparison, Group};
 use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, number, shortened};
 
 const LEFT: f64 = 150.0;

@@ -1,9 +1,10 @@
 //! A run in short, as text and as a table for a notebook.
 
 use super::summaries::Summaries;
-use super::{ParameterLine, columns, cut_by_prior, parameter_lines, round_line};
+use super::{ParameterLine, cut_by_prior, parameter_lines, round_line};
 use crate::error::Result;
 use crate::inference::posterior::SampleStreams;
+use crate::report::data::columns;
 use crate::rng::{Purpose, Streams};
 use crate::run::{RunDir, Summary, posterior};
 use didyma_plot::{escaped, number_to};

@@ -1,8 +1,8 @@
 //! The levels of an estimator in one picture: second moments and means against the level.
 
-use super::compare::Comparison;
-use super::figure::{Figure, Kind};
+use super::{Figure, Kind};
 use crate::evaluation::levels::{LevelMoments, LevelReport, Slope};
+use crate::report::data::Comparison;
 use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number};
 
 const PANEL: (f64, f64) = (330.0, 250.0);

@@ -1,9 +1,19 @@
 //! Figures by name.
 
-use super::compare::Comparison;
-use super::{levels, metrics, pairs, predictive, rounds, time, training};
+mod key;
+mod levels;
+mod metrics;
+mod pairs;
+mod predictive;
+mod rounds;
+mod time;
+mod training;
+
 use crate::error::{Advice, Error, Remedy, Result};
+use crate::report::data::Comparison;
 use didyma_plot::Place;
+pub use levels::level_plot;
+pub(super) use predictive::checks;
 
 /// The kinds of figures, in the order of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Commands that a page quotes, since its reader may have come by neither front end.
 
-use super::data::RunData;
+use crate::report::data::RunData;
 use crate::inference::config::{Config, Profile};
 use crate::named::Named;
 use crate::problem::record::Source;

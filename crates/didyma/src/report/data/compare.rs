@@ -1,6 +1,6 @@
 //! Runs side by side: those that differ only in their seed are one group.
 
-use super::data::{Columns, RunData};
+use super::run::{Columns, RunData};
 use crate::error::{Error, Result};
 use crate::inference::RoundReport;
 use crate::inference::config::Config;

@@ -1,9 +1,9 @@
 //! Scores of the posterior, round by round.
 
-use super::compare::{Comparison, Group};
-use super::figure::{Figure, Kind};
 use super::key::key;
+use super::{Figure, Kind};
 use crate::inference::RoundReport;
+use crate::report::data::{Comparison, Group};
 use didyma_plot::{Canvas, Frame, Ink, Place, Scale, Stroke, number};
 
 const PANEL: (f64, f64) = (340.0, 170.0);

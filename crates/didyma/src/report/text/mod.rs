@@ -1,0 +1,17 @@
+//! Runs in words: while they go on, in short, and what to know before trusting them.
+
+mod commands;
+mod narrator;
+mod overview;
+mod summaries;
+mod words;
+
+pub use commands::command;
+pub use narrator::{Line, Narrator, opening, round_line};
+pub use overview::Overview;
+pub use summaries::Summaries;
+pub(super) use words::reassurance;
+pub use words::{
+    ParameterLine, QUANTILES, advice, cut_by_prior, least_predictive, moments,
+    parameter_lines,
+};
