@@ -7,11 +7,11 @@ mod page;
 mod text;
 
 pub use check_page::check_page;
-pub use data::{Columns, Comparison, Epoch, Group, RunData, columns, epochs};
+pub use data::{Cohort, Columns, Comparison, Epoch, RunData, columns, epochs, moments};
 pub use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 pub use figures::{Figure, Kind, level_plot, png};
 pub use page::{page, write_page};
 pub use text::{
     Line, Narrator, Overview, ParameterLine, QUANTILES, Summaries, advice, command, cut_by_prior,
-    least_predictive, moments, opening, parameter_lines, round_line,
+    least_predictive, opening, parameter_lines, round_line,
 };

@@ -63,10 +63,10 @@ pub(super) fn document(
 
 fn title(runs: &Comparison) -> String {
     let task = &runs.first().manifest.task;
-    match (runs.groups.len(), runs.len()) {
+    match (runs.cohorts.len(), runs.len()) {
         (1, 1) => format!("{task} by {}", runs.first().method()),
         (1, seeds) => format!("{task} by {}, {seeds} seeds", runs.first().method()),
-        (groups, all) => format!("{task}: {groups} methods, {all} runs"),
+        (cohorts, all) => format!("{task}: {cohorts} methods, {all} runs"),
     }
 }
 
@@ -85,8 +85,8 @@ fn facts(runs: &Comparison) -> Vec<(String, &'static str)> {
         }
         facts.extend(run.summary.peak_rss_mb.map(|mb| (format!("{mb:.0} MB"), "memory")));
     } else {
-        let groups = runs.groups.len();
-        facts.push((groups.to_string(), if groups == 1 { "method" } else { "methods" }));
+        let cohorts = runs.cohorts.len();
+        facts.push((cohorts.to_string(), if cohorts == 1 { "method" } else { "methods" }));
         facts.push((runs.len().to_string(), "runs"));
     }
     facts
@@ -132,21 +132,21 @@ fn section(figure: &Figure) -> String {
     )
 }
 
-/// The table of parameters, a row for each group where there are several.
+/// The table of parameters, a row for each cohort where there are several.
 fn parameters(runs: &Comparison) -> String {
     let first = runs.first();
-    let several = runs.groups.len() > 1;
+    let several = runs.cohorts.len() > 1;
     let mut rows = String::new();
-    let of_groups: Vec<_> = runs
-        .groups
+    let of_cohorts: Vec<_> = runs
+        .cohorts
         .iter()
-        .filter_map(|group| {
-            let lines = parameter_lines(&first.prior, &group.samples()?, first.truth.as_deref());
-            Some((&group.name, lines))
+        .filter_map(|cohort| {
+            let lines = parameter_lines(&first.prior, &cohort.samples()?, first.truth.as_deref());
+            Some((&cohort.name, lines))
         })
         .collect();
     for parameter in 0..first.dim() {
-        for (name, lines) in &of_groups {
+        for (name, lines) in &of_cohorts {
             let p = &lines[parameter];
             // Two digits of the spread.
             let short = |value: f64| number_to(value, p.sd / 20.0);

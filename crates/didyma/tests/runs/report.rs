@@ -129,7 +129,7 @@ fn unfinished_runs_are_drawn_and_marked() {
 }
 
 #[test]
-fn runs_are_compared_by_group() {
+fn runs_are_compared_by_cohort() {
     let folder = tempfile::tempdir().unwrap();
     let one = |name: &str, config: &Config| of_task(&folder.path().join(name), "mg1", config, 9);
     let mut wide = tiny(Method::Atomic, 1);
@@ -141,9 +141,9 @@ fn runs_are_compared_by_group() {
         one("d", &wide),
     ]);
     let runs = runs.unwrap();
-    let names: Vec<&str> = runs.groups.iter().map(|group| &*group.name).collect();
+    let names: Vec<&str> = runs.cohorts.iter().map(|cohort| &*cohort.name).collect();
     assert_eq!(names, ["tgrr", "atomic, estimator.atoms 20", "atomic, estimator.atoms 10"]);
-    assert_eq!(runs.groups[0].runs.len(), 2);
+    assert_eq!(runs.cohorts[0].runs.len(), 2);
     let html = page(&runs);
     assert!(html.contains("mg1: 3 methods, 4 runs") && html.contains("tgrr (2 seeds)"));
     stands_alone(&html);

@@ -1,28 +1,29 @@
-//! Runs side by side: those that differ only in their seed are one group.
+//! Runs side by side: those that differ only in their seed are one cohort.
 
-use super::run::{Columns, RunData};
+use super::columns::Columns;
+use super::run::RunData;
 use crate::error::{Error, Result};
 use crate::inference::RoundReport;
 use crate::inference::config::Config;
 
-/// Runs of the same settings.
+/// Runs of the same settings, whatever their seeds.
 #[derive(Debug)]
-pub struct Group {
+pub struct Cohort {
     /// What sets it apart.
     pub name: String,
     /// Its runs; they differ in their seeds.
     pub runs: Vec<RunData>,
 }
 
-/// Runs of one problem, by group.
+/// Runs of one problem, by cohort.
 #[derive(Debug)]
 pub struct Comparison {
     /// In the order in which they were given; at least one.
-    pub groups: Vec<Group>,
+    pub cohorts: Vec<Cohort>,
 }
 
 impl Comparison {
-    /// Sorts runs of one task into groups.
+    /// Sorts runs of one task into cohorts.
     pub fn new(runs: Vec<RunData>) -> Result<Self> {
         let Some(first) = runs.first() else {
             return Err(Error::setting("runs", "none", "at least one directory of a run"));
@@ -46,11 +47,11 @@ impl Comparison {
                 expected: why.into(),
             });
         }
-        let mut groups: Vec<Group> = Vec::new();
+        let mut cohorts: Vec<Cohort> = Vec::new();
         for run in runs {
-            match groups.iter_mut().find(|group| alike(&group.runs[0], &run)) {
-                Some(group)
-                    if group.runs.iter().any(|known| known.summary.seed == run.summary.seed) =>
+            match cohorts.iter_mut().find(|cohort| alike(&cohort.runs[0], &run)) {
+                Some(cohort)
+                    if cohort.runs.iter().any(|known| known.summary.seed == run.summary.seed) =>
                 {
                     let found = format!("a run of the same settings and seed {}", run.summary.seed);
                     let why = "another one than those before: leave it out".into();
@@ -60,22 +61,22 @@ impl Comparison {
                         expected: why,
                     });
                 }
-                Some(group) => group.runs.push(run),
-                None => groups.push(Group { name: run.method(), runs: vec![run] }),
+                Some(cohort) => cohort.runs.push(run),
+                None => cohorts.push(Cohort { name: run.method(), runs: vec![run] }),
             }
         }
-        tell_apart(&mut groups);
-        Ok(Self { groups })
+        tell_apart(&mut cohorts);
+        Ok(Self { cohorts })
     }
 
     /// The first run, whose problem is that of all.
     pub fn first(&self) -> &RunData {
-        &self.groups[0].runs[0]
+        &self.cohorts[0].runs[0]
     }
 
     /// All runs.
     pub fn runs(&self) -> impl Iterator<Item = &RunData> {
-        self.groups.iter().flat_map(|group| &group.runs)
+        self.cohorts.iter().flat_map(|cohort| &cohort.runs)
     }
 
     /// How many runs there are.
@@ -85,11 +86,11 @@ impl Comparison {
 
     /// Never: there is at least one run.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.cohorts.is_empty()
     }
 }
 
-impl Group {
+impl Cohort {
     /// Samples of all its runs, by parameter; none before a first round is done.
     pub fn samples(&self) -> Option<Columns> {
         let found: Vec<&Columns> =
@@ -116,14 +117,15 @@ fn alike(a: &RunData, b: &RunData) -> bool {
     plain(a) == plain(b)
 }
 
-/// Groups get the settings in which they differ; between methods those of estimators do not count, nor what is usual for each.
-fn tell_apart(groups: &mut [Group]) {
-    let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
-    let configs: Vec<&Config> = groups.iter().map(|group| &group.runs[0].manifest.config).collect();
+/// Cohorts get the settings in which they differ; between methods those of estimators do not count, nor what is usual for each.
+fn tell_apart(cohorts: &mut [Cohort]) {
+    let names: Vec<String> = cohorts.iter().map(|cohort| cohort.name.clone()).collect();
+    let configs: Vec<&Config> =
+        cohorts.iter().map(|cohort| &cohort.runs[0].manifest.config).collect();
     let settings: Vec<_> = configs.iter().map(|config| config.list()).collect();
     let usual = |config: &&Config| Config::new(config.profile, config.algorithm()).list();
     let usual: Vec<_> = configs.iter().map(usual).collect();
-    for (i, group) in groups.iter_mut().enumerate() {
+    for (i, cohort) in cohorts.iter_mut().enumerate() {
         let differs = |j: usize, place: usize| {
             let (key, value, _) = &settings[i][place];
             let unusual = |k: usize| settings[k][place].1 != usual[k][place].1;
@@ -135,7 +137,7 @@ fn tell_apart(groups: &mut [Group]) {
         let own = own.filter(|(place, _)| (0..names.len()).any(|j| differs(j, *place)));
         let own: Vec<String> = own.map(|(_, (key, value, _))| format!("{key} {value}")).collect();
         if !own.is_empty() {
-            group.name = format!("{}, {}", names[i], own.join(", "));
+            cohort.name = format!("{}, {}", names[i], own.join(", "));
         }
     }
 }

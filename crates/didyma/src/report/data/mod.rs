@@ -1,7 +1,11 @@
 //! Runs as they are drawn: one of them, and several side by side.
 
+mod checks;
+mod columns;
 mod compare;
 mod run;
 
-pub use compare::{Comparison, Group};
-pub use run::{Columns, Epoch, RunData, columns, epochs};
+pub(super) use checks::{Check, checks};
+pub use columns::{Columns, columns, moments};
+pub use compare::{Cohort, Comparison};
+pub use run::{Epoch, RunData, epochs};

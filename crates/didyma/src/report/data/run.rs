@@ -1,5 +1,6 @@
 //! A run as it is drawn: everything that figures and pages need, read once.
 
+use super::columns::{Columns, columns};
 use crate::error::{Error, Result};
 use crate::evaluation::levels::{LevelReport, LevelStudy, TrainedFlow};
 use crate::inference::posterior::{Posterior, SampleStreams};
@@ -24,9 +25,6 @@ const PREDICTIVE: usize = 1_000;
 /// The highest level that is measured, and evaluations at each: enough for rates, in a fraction of a second.
 const HIGHEST: u32 = 5;
 const EVALUATIONS: usize = 4_000;
-
-/// Numbers by column.
-pub type Columns = Vec<Vec<f64>>;
 
 /// One epoch of training.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -196,11 +194,6 @@ fn observation(posterior: Option<&Posterior>, task: Option<&Task>) -> Vec<(Strin
         None => format!("x{}", i + 1),
     };
     values.into_iter().enumerate().map(|(i, value)| (name(i), value)).collect()
-}
-
-/// Rows of `dim` numbers, column by column.
-pub fn columns(rows: &[f32], dim: usize) -> Columns {
-    (0..dim).map(|i| rows.iter().skip(i).step_by(dim).map(|&v| f64::from(v)).collect()).collect()
 }
 
 fn reference(task: &Task, streams: Streams, threads: usize) -> Result<Option<Columns>> {

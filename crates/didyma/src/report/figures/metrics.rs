@@ -3,7 +3,7 @@
 use super::key::key;
 use super::{Figure, Kind};
 use crate::inference::RoundReport;
-use crate::report::data::{Comparison, Group};
+use crate::report::data::{Cohort, Comparison};
 use didyma_plot::{Canvas, Frame, Ink, Place, Scale, Stroke, number};
 
 const PANEL: (f64, f64) = (340.0, 170.0);
@@ -44,7 +44,7 @@ const SCORES: [Score; 4] = [
 ];
 
 pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
-    let has = |score: &&Score| runs.groups.iter().any(|g| !g.by_round(score.of).is_empty());
+    let has = |score: &&Score| runs.cohorts.iter().any(|g| !g.by_round(score.of).is_empty());
     let scores: Vec<&Score> = SCORES.iter().filter(has).collect();
     if scores.is_empty() {
         return None;
@@ -65,24 +65,24 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
                    from the reference. LMD: log of the median distance of simulations to the observation. NLOG: −log of \
                    the density at the true parameters."
         .to_owned();
-    let told: Vec<String> = runs.groups.iter().map(|group| told(group, &scores)).collect();
+    let told: Vec<String> = runs.cohorts.iter().map(|cohort| told(cohort, &scores)).collect();
     let svg = canvas.finish(&title, &told.join("; "));
     Some(Figure { kind: Kind::Metrics, title, caption, svg })
 }
 
-/// The last scores of a group in words, for those who cannot see them.
-fn told(group: &Group, scores: &[&Score]) -> String {
+/// The last scores of a cohort in words, for those who cannot see them.
+fn told(cohort: &Cohort, scores: &[&Score]) -> String {
     let last = |score: &&Score| {
-        let (round, values) = group.by_round(score.of).pop()?;
+        let (round, values) = cohort.by_round(score.of).pop()?;
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         Some(format!("{} {mean:.3} after round {round}", score.name))
     };
     let told: Vec<String> = scores.iter().filter_map(last).collect();
-    format!("{}: {}", group.name, told.join(", "))
+    format!("{}: {}", cohort.name, told.join(", "))
 }
 
 fn panel(canvas: &mut Canvas, corner: (f64, f64), score: &Score, runs: &Comparison) {
-    let lines: Vec<_> = runs.groups.iter().map(|group| group.by_round(score.of)).collect();
+    let lines: Vec<_> = runs.cohorts.iter().map(|cohort| cohort.by_round(score.of)).collect();
     let values = lines.iter().flatten().flat_map(|(_, values)| values.iter().copied());
     let last = lines.iter().flatten().map(|(round, _)| *round).max().unwrap_or(1);
     let frame = Frame {
@@ -99,8 +99,8 @@ fn panel(canvas: &mut Canvas, corner: (f64, f64), score: &Score, runs: &Comparis
         let stroke = Stroke::new(Ink::Reference, 1.4).dashed();
         canvas.line((frame.corner.0, y), (frame.right(), y), stroke);
     }
-    for (i, (line, group)) in lines.iter().zip(&runs.groups).enumerate() {
-        series(canvas, &frame, Ink::Series(i), line, (score.name, group));
+    for (i, (line, cohort)) in lines.iter().zip(&runs.cohorts).enumerate() {
+        series(canvas, &frame, Ink::Series(i), line, (score.name, cohort));
     }
 }
 
@@ -110,7 +110,7 @@ fn series(
     frame: &Frame,
     ink: Ink,
     line: &[(u32, Vec<f64>)],
-    (score, group): (&str, &Group),
+    (score, cohort): (&str, &Cohort),
 ) {
     let low = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -118,7 +118,7 @@ fn series(
     let place = |(round, values): &(u32, Vec<f64>), of: &dyn Fn(&[f64]) -> f64| {
         frame.place(f64::from(*round), of(values))
     };
-    if group.runs.len() > 1 {
+    if cohort.runs.len() > 1 {
         let mut band: Vec<_> = line.iter().map(|point| place(point, &high)).collect();
         band.extend(line.iter().rev().map(|point| place(point, &low)));
         canvas.areas([band.as_slice()], ink, 0.18);
@@ -130,7 +130,7 @@ fn series(
             1 => String::new(),
             _ => format!(" ({} to {})", number(low(values)), number(high(values))),
         };
-        let words = format!("{}, round {round}: {score} {:.3}{spread}", group.name, mean(values));
+        let words = format!("{}, round {round}: {score} {:.3}{spread}", cohort.name, mean(values));
         canvas.telling(&words, |canvas| canvas.dot(at, 4.0, ink));
     }
 }

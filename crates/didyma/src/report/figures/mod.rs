@@ -13,7 +13,6 @@ use crate::error::{Advice, Error, Remedy, Result};
 use crate::report::data::Comparison;
 use didyma_plot::Place;
 pub use levels::level_plot;
-pub(super) use predictive::checks;
 
 /// The kinds of figures, in the order of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The posterior: every chosen parameter alone, and every two of them together.
 
 use super::{Figure, Kind};
-use crate::report::data::{Columns, Comparison, RunData};
-use crate::report::text::moments;
+use crate::report::data::{Columns, Comparison, RunData, moments};
 use didyma_plot::{
     Anchor, Canvas, Density, Frame, Histogram, Ink, Label, Place, Range, Scale, Stroke, number,
     number_to, shortened, view,
@@ -137,19 +136,19 @@ fn finished(canvas: Canvas, told: &[String], left_out: usize) -> Figure {
 }
 
 fn layers(runs: &Comparison) -> Vec<Layer> {
-    let single = runs.groups.len() == 1;
+    let single = runs.cohorts.len() == 1;
     let reference = runs.first().reference.clone().map(|samples| Layer {
         name: "reference".to_owned(),
         samples,
         ink: Ink::Reference,
         filled: false,
     });
-    let groups = runs.groups.iter().enumerate().filter_map(|(i, group)| {
-        let name = if single { "posterior".to_owned() } else { group.name.clone() };
-        let samples = group.samples()?;
+    let cohorts = runs.cohorts.iter().enumerate().filter_map(|(i, cohort)| {
+        let name = if single { "posterior".to_owned() } else { cohort.name.clone() };
+        let samples = cohort.samples()?;
         Some(Layer { name, samples, ink: Ink::Series(i), filled: i == 0 })
     });
-    groups.chain(reference).collect()
+    cohorts.chain(reference).collect()
 }
 
 /// One parameter: bars for what is filled, outlines for the rest.

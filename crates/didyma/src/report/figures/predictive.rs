@@ -2,11 +2,8 @@
 
 use super::key::key;
 use super::{Figure, Kind};
-use crate::problem::check::two_sided;
-use crate::report::data::{Comparison, Group, RunData};
-use didyma_plot::{
-    Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number, quantile, shortened,
-};
+use crate::report::data::{Check, Cohort, Comparison, checks};
+use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number, shortened};
 
 /// Summaries that are drawn, at most: those furthest from the simulations.
 const MOST: usize = 30;
@@ -15,55 +12,13 @@ const WIDTH: f64 = 480.0;
 const RIGHT: f64 = 60.0;
 const ABOVE: f64 = 12.0;
 const BELOW: f64 = 44.0;
-/// Height of one group's bar.
+/// Height of a cohort's bar.
 const BAR: f64 = 12.0;
 
-/// What simulations say of one summary.
-pub struct Check {
-    /// Its name.
-    pub name: String,
-    /// The observation.
-    pub observed: f64,
-    /// Quantiles of the simulations: 2.5, 16, 50, 84 and 97.5 %.
-    pub quantiles: [f64; 5],
-    /// The two-sided p-value: twice the share of simulations at least as far out on the observation's side, itself among
-    /// them. Uniform, or larger, if the observation is one of them.
-    pub tail: f64,
-}
-
-/// One check for each summary; none where nothing could be simulated.
-pub fn checks(run: &RunData) -> Vec<Check> {
-    let columns = run.predictive.iter().flatten();
-    // Failed simulations are missing from all columns alike.
-    columns
-        .zip(&run.observation)
-        .filter(|(column, _)| !column.is_empty())
-        .map(|(column, (name, observed))| Check::new(name, *observed, column.clone()))
-        .collect()
-}
-
-impl Check {
-    fn new(name: &str, observed: f64, mut simulated: Vec<f64>) -> Self {
-        simulated.sort_unstable_by(f64::total_cmp);
-        Self {
-            name: name.to_owned(),
-            observed,
-            quantiles: [0.025, 0.16, 0.5, 0.84, 0.975].map(|share| quantile(&simulated, share)),
-            tail: two_sided(&simulated, observed),
-        }
-    }
-
-    /// A value in units of the simulations' spread, from the observation.
-    fn scaled(&self, value: f64) -> f64 {
-        let spread = 0.5 * (self.quantiles[3] - self.quantiles[1]);
-        (value - self.observed) / if spread > 0.0 { spread } else { self.observed.abs().max(1.0) }
-    }
-}
-
 pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
-    let of_group = |group: &Group| group.runs.iter().map(checks).find(|c| !c.is_empty());
+    let of_cohort = |cohort: &Cohort| cohort.runs.iter().map(checks).find(|c| !c.is_empty());
     let all: Vec<Vec<Check>> =
-        runs.groups.iter().map(|group| of_group(group).unwrap_or_default()).collect();
+        runs.cohorts.iter().map(|cohort| of_cohort(cohort).unwrap_or_default()).collect();
     let summaries = all.iter().map(Vec::len).max().filter(|&n| n > 0)?;
     let mut shown: Vec<usize> = (0..summaries).collect();
     if summaries > MOST {
@@ -104,7 +59,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     }
     let x = frame.across(0.0);
     canvas.line((x, top), (x, frame.bottom()), Stroke::new(Ink::Truth, 1.6));
-    let seeds = runs.groups.iter().any(|group| group.runs.len() > 1);
+    let seeds = runs.cohorts.iter().any(|cohort| cohort.runs.len() > 1);
     Some(finished(canvas, summaries - shown.len(), seeds))
 }
 
@@ -151,21 +106,4 @@ fn bar(canvas: &mut Canvas, frame: &Frame, y: f64, ink: Ink, check: &Check) {
             }
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tails_are_ranks() {
-        let simulated: Vec<f64> = (1..100).map(f64::from).collect();
-        let tail = |observed: f64| Check::new("x", observed, simulated.clone()).tail;
-        // 99 simulations: nothing beyond is 2 · 1/100, one value 2 · 2/100; in the middle it is 1.
-        assert_eq!((tail(1000.0), tail(-5.0), tail(99.0), tail(1.0)), (0.02, 0.02, 0.04, 0.04));
-        assert_eq!(tail(50.0), 1.0);
-        assert_eq!(Check::new("x", 3.0, vec![3.0; 50]).tail, 1.0);
-        // Few simulations say little.
-        assert_eq!(Check::new("x", 9.0, vec![1.0]).tail, 1.0);
-    }
 }

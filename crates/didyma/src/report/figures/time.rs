@@ -2,7 +2,7 @@
 
 use super::{Figure, Kind};
 use crate::inference::RoundReport;
-use crate::report::data::{Comparison, Group};
+use crate::report::data::{Cohort, Comparison};
 use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, number, shortened};
 
 const LEFT: f64 = 150.0;
@@ -22,7 +22,7 @@ const PARTS: [Part; 3] = [
 ];
 
 pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
-    let times: Vec<[f64; 3]> = runs.groups.iter().map(mean_times).collect();
+    let times: Vec<[f64; 3]> = runs.cohorts.iter().map(mean_times).collect();
     let longest = times.iter().map(|parts| parts.iter().sum::<f64>()).fold(0.0, f64::max);
     if longest <= 0.0 {
         return None;
@@ -41,26 +41,26 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         canvas.rectangle((x, 8.0), (14.0, 12.0), *ink, 0.85);
         canvas.text((x + 20.0, 18.0), name, Label::new(12.0, Ink::Text, Anchor::Start));
     }
-    for (i, (group, parts)) in runs.groups.iter().zip(&times).enumerate() {
-        bar(&mut canvas, &frame, ABOVE + ROW * i as f64, (&group.name, parts));
+    for (i, (cohort, parts)) in runs.cohorts.iter().zip(&times).enumerate() {
+        bar(&mut canvas, &frame, ABOVE + ROW * i as f64, (&cohort.name, parts));
     }
     let title = "Time".to_owned();
     let caption = "Wall-clock time of all rounds, as the run's own clock counts it; the mean where there are several \
                    seeds. Scoring is the comparison with a known truth, where there is one."
         .to_owned();
-    let told = |(group, parts): (&Group, &[f64; 3])| {
+    let told = |(cohort, parts): (&Cohort, &[f64; 3])| {
         let part = |((name, ..), seconds): (&Part, &f64)| format!("{name} {} s", number(*seconds));
         let parts: Vec<String> = PARTS.iter().zip(parts).map(part).collect();
-        format!("{}: {}", group.name, parts.join(", "))
+        format!("{}: {}", cohort.name, parts.join(", "))
     };
-    let told: Vec<String> = runs.groups.iter().zip(&times).map(told).collect();
+    let told: Vec<String> = runs.cohorts.iter().zip(&times).map(told).collect();
     let svg = canvas.finish(&title, &told.join("; "));
     Some(Figure { kind: Kind::Time, title, caption, svg })
 }
 
-fn mean_times(group: &Group) -> [f64; 3] {
-    let runs = group.runs.len() as f64;
-    let rounds = || group.runs.iter().flat_map(|run| &run.summary.rounds);
+fn mean_times(cohort: &Cohort) -> [f64; 3] {
+    let runs = cohort.runs.len() as f64;
+    let rounds = || cohort.runs.iter().flat_map(|run| &run.summary.rounds);
     PARTS.map(|(_, of, _)| rounds().map(of).sum::<f64>() / runs)
 }
 

@@ -81,8 +81,8 @@ fn panel(canvas: &mut Canvas, corner: (f64, f64), round: u32, runs: &Comparison)
     frame.y_axis(canvas, "");
     let label = Label::new(11.0, Ink::Muted, Anchor::End);
     canvas.text((frame.right(), frame.bottom() + 14.0), &format!("{last} epochs"), label);
-    for (i, group) in runs.groups.iter().enumerate() {
-        for run in &group.runs {
+    for (i, cohort) in runs.cohorts.iter().enumerate() {
+        for run in &cohort.runs {
             curves(canvas, &frame, Ink::Series(i), run, round);
         }
     }

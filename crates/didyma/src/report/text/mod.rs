@@ -12,6 +12,5 @@ pub use overview::Overview;
 pub use summaries::Summaries;
 pub(super) use words::reassurance;
 pub use words::{
-    ParameterLine, QUANTILES, advice, cut_by_prior, least_predictive, moments,
-    parameter_lines,
+    ParameterLine, QUANTILES, advice, cut_by_prior, least_predictive, parameter_lines,
 };

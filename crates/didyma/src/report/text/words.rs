@@ -2,8 +2,7 @@
 
 use super::commands::predicting;
 use crate::problem::prior::{Marginal, Prior};
-use crate::report::data::RunData;
-use crate::report::figures::checks;
+use crate::report::data::{RunData, checks, moments};
 use didyma_plot::quantile;
 use serde::Serialize;
 
@@ -26,14 +25,6 @@ pub struct ParameterLine {
 
 /// The quantiles of a [`ParameterLine`].
 pub const QUANTILES: [f64; 5] = [0.025, 0.25, 0.5, 0.75, 0.975];
-
-/// Mean and standard deviation.
-pub fn moments(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, variance.sqrt())
-}
 
 /// One line for each parameter of the prior, from samples by column.
 pub fn parameter_lines(
