@@ -84,9 +84,12 @@ impl Frame {
     /// A bar of `error` up and down from a value, cut at the edges: a logarithmic axis never comes to 0.
     pub fn bar(&self, canvas: &mut Canvas, (x, y): (f64, f64), error: f64, ink: Ink) {
         if error > 0.0 && self.y.shows(y) {
-            let up = |value: f64, edge: f64| match self.y.shows(value) {
-                true => self.up(value).clamp(self.corner.1, self.bottom()),
-                false => edge,
+            let up = |value: f64, edge: f64| {
+                if self.y.shows(value) {
+                    self.up(value).clamp(self.corner.1, self.bottom())
+                } else {
+                    edge
+                }
             };
             let (low, high) = (up(y - error, self.bottom()), up(y + error, self.corner.1));
             let x = self.across(x);

@@ -54,7 +54,7 @@ pub struct Label {
     pub anchor: Anchor,
     /// Degrees, clockwise.
     pub turned: f64,
-    /// Whether it is bold.
+    /// True for bold letters.
     pub bold: bool,
 }
 
@@ -212,7 +212,7 @@ impl Canvas {
     }
 }
 
-/// Outlines in the language of SVG paths. What is not finite is left out.
+/// Outlines in the language of SVG paths, without points that are not finite.
 fn outline<'a>(lines: impl IntoIterator<Item = &'a [Point]>, closed: bool) -> String {
     let mut d = String::new();
     for line in lines {
@@ -236,9 +236,10 @@ fn short(value: f64) -> f64 {
 
 /// A name in at most this many letters.
 pub fn shortened(name: &str, letters: usize) -> String {
-    match name.chars().count() > letters {
-        true => name.chars().take(letters.saturating_sub(1)).chain(['…']).collect(),
-        false => name.to_owned(),
+    if name.chars().count() > letters {
+        name.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
+    } else {
+        name.to_owned()
     }
 }
 

@@ -42,6 +42,7 @@ fn crossings((i, j): (usize, usize), corners: [f64; 4], level: f64) -> Vec<(Edge
     let (below, right, above, left) =
         ((i, j, false), (i + 1, j, true), (i, j + 1, false), (i, j, true));
     let [a, b, c, d] = corners.map(|height| height > level);
+    let joined = corners.iter().sum::<f64>() > 4.0 * level;
     // Corners in order: (i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1).
     match (a, b, c, d) {
         (false, false, false, false) | (true, true, true, true) => vec![],
@@ -57,15 +58,11 @@ fn crossings((i, j): (usize, usize), corners: [f64; 4], level: f64) -> Vec<(Edge
         (true, false, true, true) => vec![(below, right)],
         (true, true, false, true) => vec![(right, above)],
         (true, true, true, false) => vec![(above, left)],
-        // Two corners across: whether they are joined is decided by the middle.
-        (true, false, true, false) => match corners.iter().sum::<f64>() > 4.0 * level {
-            true => vec![(below, right), (above, left)],
-            false => vec![(below, left), (above, right)],
-        },
-        (false, true, false, true) => match corners.iter().sum::<f64>() > 4.0 * level {
-            true => vec![(left, below), (right, above)],
-            false => vec![(right, below), (left, above)],
-        },
+        // Two corners across: the middle decides if they are joined.
+        (true, false, true, false) if joined => vec![(below, right), (above, left)],
+        (true, false, true, false) => vec![(below, left), (above, right)],
+        (false, true, false, true) if joined => vec![(left, below), (right, above)],
+        (false, true, false, true) => vec![(right, below), (left, above)],
     }
 }
 
@@ -104,9 +101,12 @@ mod tests {
     #[test]
     fn every_outline_closes() {
         // Waves have saddles of both kinds.
-        let waves = grid(30, |x, y| match x.abs().max(y.abs()) > 14.0 {
-            true => -9.0,
-            false => (1.3 * x).sin() + (1.7 * y).cos() + 0.3 * (0.5 * x * y).sin(),
+        let waves = grid(30, |x, y| {
+            if x.abs().max(y.abs()) > 14.0 {
+                -9.0
+            } else {
+                (1.3 * x).sin() + (1.7 * y).cos() + 0.3 * (0.5 * x * y).sin()
+            }
         });
         for level in [-1.0, -0.2, 0.1, 0.9] {
             let found = rings(&waves, 30, level);

@@ -1,4 +1,4 @@
-//! Curves in panels: the chart of a study that is not about one run.
+//! Curves in panels: a whole chart in one call.
 
 use crate::axes::Frame;
 use crate::canvas::{Anchor, Canvas, Label, Stroke, shortened};
@@ -19,7 +19,7 @@ const LETTERS: (usize, usize) = (40, 30);
 /// One line of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What the legend says; curves of the same name look the same in every panel.
+    /// Its entry in the legend; curves of the same name look the same in every panel.
     pub name: String,
     /// Its points in the order of the line. One that its axes cannot show interrupts the line.
     pub points: Vec<CurvePoint>,
@@ -47,9 +47,9 @@ pub struct Panel {
     pub x_label: String,
     /// The name of y.
     pub y_label: String,
-    /// Whether x is drawn by its logarithm.
+    /// True where x is drawn by its logarithm.
     pub log_x: bool,
-    /// Whether y is drawn by its logarithm.
+    /// True where y is drawn by its logarithm.
     pub log_y: bool,
     /// Its lines; the later above the earlier, and those that are dashed below all others.
     pub curves: Vec<Curve>,
@@ -166,12 +166,10 @@ fn line(canvas: &mut Canvas, frame: &Frame, (panel, curve): (&Panel, &Curve), st
     }
 }
 
-/// What a mark tells.
+/// The words of a mark that is pointed at.
 fn words(panel: &Panel, curve: &Curve, point: &CurvePoint) -> String {
-    let error = match point.error > 0.0 {
-        true => format!("± {}", number(point.error)),
-        false => String::new(),
-    };
+    let error =
+        if point.error > 0.0 { format!("± {}", number(point.error)) } else { String::new() };
     let x = spaced(&[&panel.x_label, &value(point.x, 0.0)]);
     let y = spaced(&[&panel.y_label, &value(point.y, point.error), &error]);
     match curve.name.as_str() {
@@ -182,12 +180,12 @@ fn words(panel: &Panel, curve: &Curve, point: &CurvePoint) -> String {
 
 /// A number as exactly as its error allows; without one, whole numbers in full and others in four digits.
 fn value(value: f64, error: f64) -> String {
-    match error > 0.0 {
-        true => number_to(value, 0.1 * error),
-        false if value.fract() == 0.0 && value.abs() < 1e9 => {
-            format!("{}", value + 0.0).replace('-', "−")
-        }
-        false => number_to(value, 1e-3 * value.abs()),
+    if error > 0.0 {
+        number_to(value, 0.1 * error)
+    } else if value.fract() == 0.0 && value.abs() < 1e9 {
+        format!("{}", value + 0.0).replace('-', "−")
+    } else {
+        number_to(value, 1e-3 * value.abs())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Two parameters' samples: a smooth density, and the regions that hold most.
+//! Samples of pairs: a smooth density, and the regions that hold most.
 
 use crate::contour::rings;
 use crate::histogram::Range;
@@ -6,7 +6,7 @@ use crate::histogram::Range;
 /// Cells along each side of a smooth density.
 const CELLS: usize = 96;
 
-/// The density of two parameters on a grid, smoothed by a Gaussian whose width is chosen by cross-validation: as wide
+/// The density of two quantities on a grid, smoothed by a Gaussian whose width is chosen by cross-validation: as wide
 /// as noise asks for, as narrow as a thin crescent needs.
 #[derive(Clone, Debug)]
 pub struct Density {
@@ -70,9 +70,8 @@ impl Density {
         let side = CELLS + 4;
         let inner = |k: usize| k.saturating_sub(2).min(CELLS - 1);
         let border = |k: usize| k == 0 || k + 1 == side;
-        let height = |(i, j): (usize, usize)| match border(i) || border(j) {
-            true => 0.0,
-            false => self.cells[inner(j) * CELLS + inner(i)],
+        let height = |(i, j): (usize, usize)| {
+            if border(i) || border(j) { 0.0 } else { self.cells[inner(j) * CELLS + inner(i)] }
         };
         let heights: Vec<f64> = (0..side * side).map(|k| height((k % side, k / side))).collect();
         let place = |index: f64, (low, high): Range| {
@@ -155,7 +154,7 @@ mod tests {
         normals(stream, N)
     }
 
-    /// Whether a point is inside by the even-odd rule.
+    /// True for a point inside by the even-odd rule.
     fn inside(rings: &[Vec<(f64, f64)>], (x, y): (f64, f64)) -> bool {
         let edges = rings.iter().flat_map(|r| r.iter().zip(r.iter().cycle().skip(1)));
         let crossed = edges.filter(|((x0, y0), (x1, y1))| {

@@ -1,6 +1,6 @@
-//! One parameter's samples: quantiles, how much of them is drawn, and bars.
+//! Samples of one quantity: quantiles, the interval that is drawn, and bars.
 
-/// An interval of one parameter; densities are not smoothed across its ends.
+/// An interval of one quantity; densities are not smoothed across its ends.
 pub type Range = (f64, f64);
 
 /// Widths of the samples within which a true value beside them is still in view.
@@ -12,8 +12,8 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get((last * share).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// How much of a parameter is drawn: nearly all samples with some room around, the true value if it is not far, but
-/// nothing outside of the prior.
+/// The interval that is drawn: nearly all samples with some room around, the true value if it is not far, but nothing
+/// outside of the support.
 pub fn view<'a>(
     samples: impl IntoIterator<Item = &'a [f64]>,
     truth: Option<f64>,

@@ -1,15 +1,15 @@
-//! Colours: what a mark stands for, and where it is seen.
+//! Colours: the meaning of a mark, and the place where it is seen.
 
 /// Where a figure is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Inside a report, whose style sheet has the colours.
+    /// Inside a page, whose style sheet has the colours.
     Page,
     /// On its own.
     Alone,
 }
 
-/// What a mark stands for; it decides the colour.
+/// The meaning of a mark, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// Words and numbers.
@@ -20,11 +20,11 @@ pub enum Ink {
     Grid,
     /// Behind everything.
     Paper,
-    /// The run or group of this number.
+    /// The series of this number.
     Series(usize),
-    /// The reference posterior.
+    /// A reference to compare with.
     Reference,
-    /// The true parameters, the observation.
+    /// A true or observed value.
     Truth,
 }
 

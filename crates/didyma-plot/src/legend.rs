@@ -1,4 +1,4 @@
-//! What the colours and marks of series mean, in rows above a figure.
+//! The meaning of colours and marks, in rows above a figure.
 
 use crate::canvas::{Anchor, Canvas, Label, shortened};
 use crate::ink::Ink;

@@ -6,7 +6,7 @@ pub struct Scale {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// Whether only whole numbers have a name.
+    /// True where only whole numbers have a name.
     whole: bool,
 }
 
@@ -44,10 +44,7 @@ impl Scale {
             (true, false) => [value - error, value, value + error],
             (true, true) => [(value - error).max(value / 16.0), value, value + error],
         });
-        match logarithmic {
-            true => Self::logarithmic(ends),
-            false => Self::around(ends),
-        }
+        if logarithmic { Self::logarithmic(ends) } else { Self::around(ends) }
     }
 
     /// Things that are counted, from `first` to `last`, with a little room.
@@ -65,17 +62,18 @@ impl Scale {
         self.high
     }
 
-    /// Whether the value has a place on it, within its ends or beyond.
+    /// True for a value that has a place on it, within its ends or beyond.
     pub fn shows(&self, value: f64) -> bool {
         shown(self.logarithmic, value)
     }
 
     /// 0 at the low end, 1 at the high one.
     pub fn share(&self, value: f64) -> f64 {
-        match self.logarithmic {
+        if self.logarithmic {
             // Differences, since the quotient of the ends may be too large for a number.
-            true => (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
-            false => (value - self.low) / (self.high - self.low),
+            (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
+        } else {
+            (value - self.low) / (self.high - self.low)
         }
     }
 
@@ -83,19 +81,14 @@ impl Scale {
     pub fn named_ticks(&self, about: usize) -> Vec<(f64, String)> {
         let ticks = self.ticks(about);
         let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
-        let name = |value: f64| match self.logarithmic {
-            true => number(value),
-            false => number_to(value, step),
-        };
+        let name =
+            |value: f64| if self.logarithmic { number(value) } else { number_to(value, step) };
         ticks.iter().map(|&tick| (tick, name(tick))).collect()
     }
 
     /// About this many round values.
     pub fn ticks(&self, about: usize) -> Vec<f64> {
-        match self.logarithmic {
-            true => self.powers(about),
-            false => self.multiples(about),
-        }
+        if self.logarithmic { self.powers(about) } else { self.multiples(about) }
     }
 
     fn multiples(&self, about: usize) -> Vec<f64> {
@@ -132,7 +125,7 @@ impl Scale {
     }
 }
 
-/// Whether a scale of this kind has a place for the value.
+/// True for a value with a place on a scale of this kind.
 pub(crate) fn shown(logarithmic: bool, value: f64) -> bool {
     value.is_finite() && (!logarithmic || value > 0.0)
 }
@@ -172,9 +165,10 @@ pub fn number_to(value: f64, resolution: f64) -> String {
     // The smallest place that matters: 0.2 needs one digit, 0.05 two.
     let place = (resolution.log10() + 1e-9).floor();
     let size = value.abs().max(resolution);
-    let text = match (1e-4..1e6).contains(&size) {
-        true => format!("{value:.*}", (-place).clamp(0.0, 12.0) as usize),
-        false => format!("{value:.*e}", (size.log10().floor() - place).clamp(0.0, 12.0) as usize),
+    let text = if (1e-4..1e6).contains(&size) {
+        format!("{value:.*}", (-place).clamp(0.0, 12.0) as usize)
+    } else {
+        format!("{value:.*e}", (size.log10().floor() - place).clamp(0.0, 12.0) as usize)
     };
     match text.parse() {
         Ok(0.0) => "0".to_owned(),

@@ -85,7 +85,7 @@ impl<'a> Styles<'a> {
         known.map(|(_, _, style)| *style)
     }
 
-    /// What a legend says.
+    /// The entries of a legend.
     pub(crate) fn entries(&self) -> Vec<(String, Style)> {
         let named = self.0.iter().filter(|(name, ..)| !name.is_empty());
         named.map(|&(name, _, style)| (name.to_owned(), style)).collect()

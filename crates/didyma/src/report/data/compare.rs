@@ -35,9 +35,10 @@ impl Comparison {
                 && run.observation == first.observation
         };
         if let Some(other) = runs.iter().find(|run| !same(run)) {
-            let found = match other.manifest.task == task {
-                true => format!("a run of {task} with another prior or observation"),
-                false => format!("a run of {}", other.manifest.task),
+            let found = if other.manifest.task == task {
+                format!("a run of {task} with another prior or observation")
+            } else {
+                format!("a run of {}", other.manifest.task)
             };
             let why =
                 format!("of {task} like the first run: make a report of its own for each problem");

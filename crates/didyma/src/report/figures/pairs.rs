@@ -95,18 +95,17 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         let (x, y) =
             (Scale::new(across.range.0, across.range.1), Scale::new(up.range.0, up.range.1));
         let frame = Frame { corner, size: (cell, cell), x, y };
-        match row == column {
-            true => marginal(&mut canvas, frame, &layers, &across),
-            false => together(&mut canvas, &frame, &layers, (&across, &up)),
+        if row == column {
+            marginal(&mut canvas, frame, &layers, &across)
+        } else {
+            together(&mut canvas, &frame, &layers, (&across, &up))
         }
         frame.border(&mut canvas);
         let names = (first.label(shown[column]), first.label(shown[row]));
         edges(&mut canvas, &frame, (row, column, shown.len()), names);
     }
-    let corner = match legend > 0.0 {
-        true => (LEFT, ABOVE + 4.0),
-        false => (LEFT + 2.0 * step + 12.0, ABOVE + 14.0),
-    };
+    let corner =
+        if legend > 0.0 { (LEFT, ABOVE + 4.0) } else { (LEFT + 2.0 * step + 12.0, ABOVE + 14.0) };
     describe(&mut canvas, corner, &layers, first.truth.is_some());
     let told: Vec<String> = shown.iter().map(|&i| told(first, &layers[0], i)).collect();
     Some(finished(canvas, &told, first.dim() - shown.len()))
