@@ -5,20 +5,20 @@ use crate::problem::check::two_sided;
 use didyma_plot::quantile;
 
 /// One summary of the observation against simulations at the posterior.
-pub struct Check {
+pub(crate) struct Check {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// The observation.
-    pub observed: f64,
+    pub(crate) observed: f64,
     /// Quantiles of the simulations: 2.5, 16, 50, 84 and 97.5 %.
-    pub quantiles: [f64; 5],
+    pub(crate) quantiles: [f64; 5],
     /// The two-sided p-value: twice the share of simulations at least as far out on the observation's side, itself among
     /// them. Uniform, or larger, if the observation is one of them.
-    pub tail: f64,
+    pub(crate) tail: f64,
 }
 
 /// One check for each summary; none where nothing could be simulated.
-pub fn checks(run: &RunData) -> Vec<Check> {
+pub(crate) fn checks(run: &RunData) -> Vec<Check> {
     let columns = run.predictive.iter().flatten();
     // Failed simulations are missing from all columns alike.
     columns
@@ -40,7 +40,7 @@ impl Check {
     }
 
     /// A value in units of the simulations' spread, from the observation.
-    pub fn scaled(&self, value: f64) -> f64 {
+    pub(crate) fn scaled(&self, value: f64) -> f64 {
         let spread = 0.5 * (self.quantiles[3] - self.quantiles[1]);
         (value - self.observed) / if spread > 0.0 { spread } else { self.observed.abs().max(1.0) }
     }

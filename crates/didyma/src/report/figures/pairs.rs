@@ -8,7 +8,7 @@ use didyma_plot::{
 };
 
 /// Parameters that are drawn, at most.
-pub const MOST: usize = 6;
+const MOST: usize = 6;
 /// Shares of the posterior inside of the outlines.
 const SHARES: [f64; 2] = [0.95, 0.68];
 /// Room for the numbers and names at the left and below.
@@ -51,7 +51,7 @@ impl Side {
 }
 
 /// The parameters that are drawn: those whose spread fell most from round 1 on, in their own order.
-pub fn chosen(runs: &Comparison) -> Vec<usize> {
+pub(super) fn chosen(runs: &Comparison) -> Vec<usize> {
     let mut order: Vec<usize> = (0..runs.first().dim()).collect();
     let sampled = runs.runs().find_map(|run| Some((run.samples.as_ref()?, run.proposals.first()?)));
     if let Some((samples, prior)) = sampled.filter(|_| order.len() > MOST) {
