@@ -48,7 +48,7 @@ impl Folder {
 
 /// Copies the files of a run to a new directory, the database first read to its end.
 pub fn copied(from: &Path, to: &Path) -> didyma::Result<()> {
-    let manifest = RunDir::read(from)?.config().to_owned();
+    let manifest = RunDir::read(from)?.manifest().clone();
     RunDir::can_begin(to)?;
     // It refuses what no run can begin in, and makes what is missing.
     drop(RunDir::create(to, &manifest)?);

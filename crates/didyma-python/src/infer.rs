@@ -9,15 +9,14 @@ use crate::question::{Question, Stated};
 use crate::result::Result as Found;
 use crate::running::Running;
 use didyma::Source;
-use didyma::State;
-use didyma::report::{opening, write_page};
-use didyma::run::{Manifest, RunDir, carry_on, progress as run_progress};
+use didyma::report::{Overview, opening, write_page};
+use didyma::run::{Manifest, RunDir, execute_task};
 use didyma::tasks::Task as Known;
 use didyma::training::Machine;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Infers the posterior of a simulator's parameters at an observation.
 ///
@@ -77,7 +76,7 @@ pub fn infer(
     if let Some(path) = &out {
         match RunDir::read(path) {
             Ok(run) if resume => {
-                same_run(&Manifest::of(&run).map_err(python)?, &manifest, path)?;
+                run.manifest().expect(&manifest, path).map_err(python)?;
                 drop(run);
                 return go_on(py, path.clone(), function.as_ref(), running, false, computing);
             }
@@ -85,7 +84,7 @@ pub fn infer(
         }
     }
     let mut manifest = manifest;
-    let task = manifest.problem().map_err(python)?;
+    let task = manifest.task().map_err(python)?;
     let x_dim = task.problem.observation().len();
     let machine = computing.machine(py, &manifest.config, (task.problem.prior().dim(), x_dim))?;
     let mut caller = running.caller(py, function.as_ref(), task.problem.prior(), x_dim)?;
@@ -93,33 +92,8 @@ pub fn infer(
         problem.source = Source::Function { batch: function.batch() };
     }
     let folder = Folder::new(out)?;
-    let run = RunDir::create(folder.path(), &manifest.to_json().to_string()).map_err(python)?;
-    carried(py, &mut caller, run, task, State::default(), folder, machine)
-}
-
-/// Refuses a directory that holds another run than the one that is asked for.
-fn same_run(found: &Manifest, asked: &Manifest, path: &Path) -> PyResult<()> {
-    let mut asked = asked.clone();
-    // How a function is called was found out when the run began.
-    if let (Some(asked), Some(found)) = (&mut asked.problem, &found.problem)
-        && let Source::Function { .. } = asked.source
-    {
-        asked.source.clone_from(&found.source);
-    }
-    if *found == asked {
-        return Ok(());
-    }
-    let (old, new) = (found.config.list(), asked.config.list());
-    let differ = old.iter().zip(&new).filter(|((_, a, _), (_, b, _))| a != b);
-    let differ: Vec<&str> = differ.map(|((key, ..), _)| *key).collect();
-    let what = match differ.is_empty() {
-        true => "prior, observation, name, truth or summaries".to_owned(),
-        false => differ.join(", "),
-    };
-    Err(Kind::Run.error(format!(
-        "{} holds another run ({what} differ): choose another out, or go on with that one by didyma.resume",
-        path.display()
-    )))
+    let run = RunDir::create(folder.path(), &manifest).map_err(python)?;
+    carried(py, &mut caller, run, task, folder, machine)
 }
 
 /// Goes on with a run that was stopped, killed, or ended by an error, from where it was.
@@ -161,8 +135,8 @@ fn go_on(
     computing: Computing,
 ) -> PyResult<Found> {
     let run = RunDir::read(&directory).map_err(python)?;
-    let manifest = Manifest::of(&run).map_err(python)?;
-    let finished = run.rounds().map_err(python)?.len() as u32;
+    let manifest = run.manifest().clone();
+    let finished = run.rounds().map_err(python)? as u32;
     drop(run);
     let began = batch_of(&manifest);
     let unfinished = finished < manifest.config.rounds;
@@ -172,7 +146,7 @@ fn go_on(
             None => "simulator was given, but the run knows its own: leave it out",
         }));
     }
-    let task = manifest.problem().map_err(python)?;
+    let task = manifest.task().map_err(python)?;
     let dims = (task.problem.prior().dim(), task.problem.observation().len());
     let machine = computing.machine(py, &manifest.config, dims)?;
     // A finished run needs nothing of them.
@@ -185,8 +159,7 @@ fn go_on(
     if retry_failed {
         run.forget_failures(finished + 1).map_err(python)?;
     }
-    let so_far = run_progress(&run).map_err(python)?;
-    carried(py, &mut caller, run, task, so_far, Folder::kept(directory), machine)
+    carried(py, &mut caller, run, task, Folder::kept(directory), machine)
 }
 
 /// How the function of a run is called, if it is a run of one.
@@ -203,11 +176,10 @@ fn carried(
     caller: &mut Caller,
     run: RunDir,
     task: Known,
-    progress: State,
     folder: Folder,
     machine: Machine,
 ) -> PyResult<Found> {
-    let manifest = Manifest::of(&run).map_err(python)?;
+    let manifest = run.manifest().clone();
     let dims = (task.problem.prior().dim(), task.problem.observation().len());
     let (asks, kept) = (caller.function.is_some(), folder.is_kept());
     let (path, threads) = (folder.path().to_owned(), machine.threads);
@@ -222,15 +194,19 @@ fn carried(
         };
         link.say(opening(&manifest, kept.then_some(&*path), &*machine.device));
         let mut observer = link.observer(manifest.config.rounds);
-        let carried = carry_on(run, &task, progress, machine, &mut observer)?;
-        if carried.finished && kept {
+        let findings = execute_task(run, &task, machine, &mut observer)?;
+        if findings.is_finished() && kept {
             // A run is not lost because a page about it cannot be written.
-            let _ = write_page(&path, threads);
+            let _ = write_page(&findings);
         }
-        Ok(carried)
+        let overview = Overview::of(&findings)?;
+        Ok((findings.into_posterior(), manifest, overview))
     });
     let found = match done {
-        Ok(carried) => Found::new(py, folder, carried.posterior, threads),
+        Ok((Some(posterior), manifest, overview)) => {
+            Ok(Found::new(folder, posterior, manifest, overview))
+        }
+        Ok((None, ..)) => Found::read(py, folder, None, threads),
         Err(error) => {
             folder.keep();
             Err(error)

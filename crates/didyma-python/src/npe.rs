@@ -7,15 +7,15 @@ use crate::errors::{Kind, python};
 use crate::folder::Folder;
 use crate::posterior::Posterior;
 use crate::prior::{self, Prior};
-use crate::question::{plain_problem, task_of, truth};
+use crate::question::{task_of, truth};
 use crate::result::Result as Found;
 use crate::running::{Running, threads};
 use crate::wait::wait;
-use didyma::Source;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulator};
 use didyma::steps::{Drawn, Steps, outcome};
 use didyma::training::{Device, Machine};
+use didyma::{ProblemRecord, Source};
 use didyma::{Rows, parallel};
 use numpy::PyArray2;
 use pyo3::prelude::*;
@@ -243,15 +243,16 @@ impl Npe {
         let folder = Folder::new(None)?;
         let law = self.state().steps.posterior().cloned();
         self.save(py, folder.path().to_owned())?;
-        Found::new(py, folder, law, parallel::cores())
+        Found::read(py, folder, law, parallel::cores())
     }
 
     /// Keeps all of it as a run in a new directory.
     fn save(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
         let steps = self.state().steps.clone();
         let (prior, x_o) = (steps.prior().clone(), steps.observation().to_vec());
-        let problem = plain_problem(self.name.clone(), prior, x_o, Source::Function { batch: 0 });
-        let problem = didyma::ProblemRecord { truth: self.truth.clone(), ..problem };
+        let problem =
+            ProblemRecord::plain(self.name.clone(), prior, x_o, Source::Function { batch: 0 });
+        let problem = ProblemRecord { truth: self.truth.clone(), ..problem };
         wait(py, move || steps.save(&directory, problem, parallel::cores()))
     }
 

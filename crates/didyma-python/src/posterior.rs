@@ -6,7 +6,7 @@ use crate::errors::{Kind, python};
 use crate::prior::Prior;
 use crate::wait::wait;
 use didyma::rng::{Purpose, Streams};
-use didyma::run::{RunDir, posterior};
+use didyma::run::RunDir;
 use didyma::{Posterior as Law, SampleStreams};
 use didyma::{Rows, parallel};
 use numpy::{PyArray1, PyArray2};
@@ -45,7 +45,7 @@ impl Posterior {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         wait(py, move || match path.is_dir() {
-            true => posterior(&RunDir::read(&path)?),
+            true => RunDir::read(&path)?.posterior(),
             false => Law::load(&path),
         })
         .map(Self::from)

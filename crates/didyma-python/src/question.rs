@@ -55,7 +55,7 @@ impl<'py> Stated<'_, 'py> {
                     None => Source::Task(known.name.clone()),
                 };
                 let name = self.name.clone().unwrap_or_else(|| known.name.clone());
-                let plain = plain_problem(name, prior, observation, source);
+                let plain = ProblemRecord::plain(name, prior, observation, source);
                 let summaries = known.summaries.clone();
                 let problem = self.completed(ProblemRecord { summaries, ..plain })?;
                 Manifest::of_problem(problem, config)
@@ -80,7 +80,7 @@ impl<'py> Stated<'_, 'py> {
         // A lambda's name says nothing.
         let name = if name.is_empty() || name.starts_with('<') { "model".to_owned() } else { name };
         let source = Source::Function { batch: 0 };
-        let problem = self.completed(plain_problem(name, prior, observation, source))?;
+        let problem = self.completed(ProblemRecord::plain(name, prior, observation, source))?;
         let manifest = Manifest::of_problem(problem, config);
         Ok(Question { manifest, function: Some(self.simulator.clone()) })
     }
@@ -97,19 +97,6 @@ impl<'py> Stated<'_, 'py> {
         }
         Ok(ProblemRecord { summaries, truth, ..plain })
     }
-}
-
-/// A problem of which nothing more is known.
-pub fn plain_problem(
-    name: String,
-    prior: Prior,
-    observation: Vec<f64>,
-    source: Source,
-) -> ProblemRecord {
-    let labels = prior.names().map(str::to_owned).collect();
-    let summaries = (1..=observation.len()).map(|i| format!("x{i}")).collect();
-    let (about, truth) = (String::new(), None);
-    ProblemRecord { name, about, prior, labels, summaries, observation, truth, source }
 }
 
 /// The task that a simulator is, or is of.

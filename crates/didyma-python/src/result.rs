@@ -11,9 +11,9 @@ use crate::wait::wait;
 use didyma::Posterior as Law;
 use didyma::levels::LevelStudy;
 use didyma::parallel;
-use didyma::report::{Comparison, Overview, page};
+use didyma::report::{Comparison, Overview, page, write_page};
 use didyma::rng::Streams;
-use didyma::run::{self, Manifest, RunDir, Summary as Summarised};
+use didyma::run::{Findings, Manifest, RunDir, Summary as Summarised};
 use didyma::storage::write_whole;
 use numpy::PyArray2;
 use pyo3::exceptions::PyException;
@@ -49,28 +49,36 @@ pub struct Result {
 }
 
 impl Result {
-    pub fn new(
+    pub fn new(folder: Folder, posterior: Law, manifest: Manifest, overview: Overview) -> Self {
+        let (posterior, overview) = (posterior.into(), Arc::new(overview));
+        Self { folder: Mutex::new(folder), posterior, manifest, overview }
+    }
+
+    /// The result of a run from the disk; its posterior too, unless it is at hand.
+    pub fn read(
         py: Python<'_>,
         folder: Folder,
-        posterior: Option<Law>,
+        law: Option<Law>,
         threads: usize,
     ) -> PyResult<Self> {
         let path = folder.path().to_owned();
         let read = wait(py, move || {
-            let run = RunDir::read(&path)?;
-            let law = posterior.map_or_else(|| run::posterior(&run), Ok)?;
-            Ok((law, Manifest::of(&run)?, Overview::read(&run, threads)?))
+            let findings = Findings::read(&path, threads)?;
+            let (manifest, overview) =
+                (findings.run().manifest().clone(), Overview::of(&findings)?);
+            // There is one, or the sentence that says why not.
+            let law = law.or_else(|| findings.posterior().cloned());
+            let law = law.map_or_else(|| findings.run().posterior(), Ok)?;
+            Ok((law, manifest, overview))
         });
-        let (law, manifest, overview) = match read {
-            Ok(read) => read,
+        match read {
+            Ok((law, manifest, overview)) => Ok(Self::new(folder, law, manifest, overview)),
             Err(error) => {
                 // What cannot be read at this moment may be read later.
                 folder.keep();
-                return Err(error);
+                Err(error)
             }
-        };
-        let (posterior, overview) = (law.into(), Arc::new(overview));
-        Ok(Self { folder: Mutex::new(folder), posterior, manifest, overview })
+        }
     }
 
     /// Where the run is.
@@ -116,7 +124,7 @@ impl Result {
     /// Reads a run from its directory, finished or not, if a round of it is.
     #[staticmethod]
     fn load(py: Python<'_>, directory: PathBuf) -> PyResult<Self> {
-        Self::new(py, Folder::kept(directory), None, parallel::cores())
+        Self::read(py, Folder::kept(directory), None, parallel::cores())
     }
 
     /// The posterior.
@@ -194,8 +202,8 @@ impl Result {
         let seed = whole("seed", seed)?.unwrap_or(1);
         let report = wait(py, move || {
             let run = RunDir::read(&path)?;
-            let config = Manifest::of(&run)?.config;
-            let mut flow = run::trained_flow(&run, parallel::cores())?;
+            let config = run.manifest().config.clone();
+            let mut flow = run.trained_flow(parallel::cores())?;
             LevelStudy::of_flow(&config, &flow, HIGHEST, budget).run(&mut flow, Streams::new(seed))
         })?;
         dict(py, &report)
@@ -271,7 +279,7 @@ impl Result {
         wait(py, move || {
             copied(&from, &to)?;
             // A run is not lost because a page about it cannot be written.
-            let _ = didyma::report::write_page(&to, parallel::cores());
+            let _ = Findings::read(&to, parallel::cores()).and_then(|found| write_page(&found));
             Ok(())
         })?;
         *self.folder.lock().expect("nothing panics with it") = Folder::kept(directory);

@@ -4,52 +4,51 @@
 //! on simulated pairs until q(· | x_o) is the posterior. This is the library; the program `didyma` is a
 //! thin layer on it.
 //!
-//! # A tour
-//! A model of one's own, from prior and simulator to samples of the posterior:
-//!
+//! # The first program
 //! ```
-//! use didyma::config::{Config, Profile};
-//! use didyma::estimator::Method;
-//! use didyma::SampleStreams;
-//! use didyma::prior::Prior;
-//! use didyma::rng::{Purpose, Streams};
-//! use didyma::{Model, Progress, infer};
-//! use didyma::simulator::from_fn;
+//! use didyma::{Prior, Problem, from_fn, infer};
 //! use rand::RngExt;
 //!
+//! # fn main() -> didyma::Result<()> {
+//! # let folder = tempfile::tempdir().expect("a temporary directory");
+//! # std::env::set_current_dir(folder.path()).expect("it is there");
 //! // θ ~ U(-1, 1), x = θ² + a little noise: the posterior at x = 0.25 has two modes, ±0.5.
 //! let prior = Prior::uniform(["theta"], [-1.0], [1.0])?;
 //! let simulator = from_fn(1, 1, |theta, rng, x| {
 //!     x[0] = theta[0] * theta[0] + rng.random_range(-0.05..0.05);
 //! });
-//! let model = Model { prior: &prior, simulator: &simulator, observation: &[0.25], judge: None };
 //!
-//! // Three short rounds by TGRR; `()` watches them, and a `Recorder` would save them.
-//! let mut config = Config::new(Profile::Default, Method::Tgrr);
-//! (config.rounds, config.simulations, config.train.steps) = (3, 300, Some(150));
-//! let found = infer(&model, &config, 1, Progress::default(), &mut ())?;
+//! let problem = Problem::new(prior, simulator, [0.25])?;
+//! let found = infer(&problem).rounds(3).out("run").run()?;
+//! println!("{}", found.summary());
+//! let theta = found.posterior().sample(1000, 2)?; // rows, a seed
 //!
-//! // The posterior, by samples: both modes, and nothing in between.
-//! let posterior = found.posterior.expect("all rounds are finished");
-//! let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
-//! let theta = posterior.sample(1000, streams, 1)?.theta;
-//! let near = |mode: f32| theta.iter().filter(|t| (**t - mode).abs() < 0.15).count();
+//! let near = |mode: f32| theta.rows().filter(|row| (row[0] - mode).abs() < 0.15).count();
 //! assert!(near(0.5) > 300 && near(-0.5) > 300 && near(0.0) < 100);
-//! # Ok::<(), didyma::Error>(())
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! # The modules, in reading order
-//! [`rounds`] is the algorithm: propose, simulate, train. [`config`] has every setting, [`posterior`] is what a run ends
-//! with, [`observe`] what happens meanwhile, [`run`] the directory that it is saved in. [`prior`], [`simulator`] and
-//! [`tasks`] state problems; [`estimator`] says what a training step computes; [`flow`] is q(θ | x), on the loops of
-//! [`kernel`], in [`coordinates`] that suit it; [`train`] brings them together, on a [`device`]; [`metrics`] compares the samples with those
-//! of a reference; [`validity`] learns which simulations fail. [`rows`], [`rng`] and [`error`] are what everything uses.
+//! # The nouns
+//! A [`Problem`] is a [`Prior`], a [`Simulator`] and an observation; a [`Task`] is one whose truth is known. [`infer()`]
+//! makes a run of it: rounds that propose parameters, simulate them and train q(θ | x), by the settings of a [`Config`],
+//! on a [`Device`], told event by event to an [`Observer`]. It ends with a [`Posterior`], and everything that led to it
+//! lies in a [`RunDir`](run::RunDir). [`infer_from`] is the algorithm alone, without a directory, and [`steps`] is for those
+//! who simulate themselves.
+//!
+//! # The rooms
+//! Modules import only those above them in this list; `tests/architecture.rs` checks it.
+//! `error`, [`rng`], `rows`, [`parallel`], `named` are what everything uses; [`math`]; [`storage`]: files that appear
+//! whole; `problem`: what is asked; `network`: the arithmetic; `density`: what q(θ | x) is, a [`flow`] or a [`score`];
+//! [`training`]: how it is learnt, with the [`estimator`] of the loss; `inference`: the algorithm; `evaluation`: how good
+//! a posterior is; [`run`]: a run on the disk; [`problem_file`]; [`report`]: the page; `infer`: the front door.
 
 #![deny(missing_docs)]
 
 mod density;
 mod error;
 mod evaluation;
+mod infer;
 mod inference;
 pub mod lab;
 mod math;
@@ -68,11 +67,14 @@ pub mod training;
 pub use config::{Algorithm, Config, Profile};
 pub use density::{Dataset, Density, DensityConfig, coordinates, flow, score};
 pub use error::{Advice, Error, Fault, FileFault, Remedy, Result, Wording};
+pub use estimator::Method;
 pub use evaluation::{TaskJudge, abc, levels, metrics};
 pub use flow::{FlowConfig, SplineFlow, Tape};
+pub use infer::{Found, Infer, infer};
 pub use inference::{
-    Assignment, Event, Inference, Judge, Observer, Posterior, RoundReport, SampleStreams, Scores,
-    SimulatedRow, State, Training, config, failures, infer_from, propose, steps, truncation,
+    Assignment, EpochRecord, Event, Inference, Judge, Observer, Posterior, RoundReport,
+    SampleStreams, Scores, SimulatedRow, State, Training, config, failures, infer_from, propose,
+    steps, truncation,
 };
 pub use math::dual;
 pub use named::Named;
@@ -82,7 +84,7 @@ pub use problem::{Problem, ProblemRecord, Source, check, prior, simulator, tasks
 pub use rows::Rows;
 pub use simulator::{Simulator, from_fn};
 pub use tasks::Task;
-pub use training::estimator;
+pub use training::{Cpu, Device, Machine, estimator};
 
 /// The README's example, kept true by compiling it.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use clap::Parser;
 use didyma::Rows;
 use didyma::TaskJudge;
 use didyma::rng::Streams;
-use didyma::run::{Manifest, RunDir, posterior, reports};
+use didyma::run::RunDir;
 use didyma::{Judge, Scores};
 use serde::Serialize;
 use std::fmt;
@@ -48,9 +48,9 @@ struct Evaluation {
 
 fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
     let run = RunDir::read(&args.dir)?;
-    let manifest = Manifest::of(&run)?;
-    let posterior = posterior(&run)?;
-    let task = manifest.problem()?;
+    let manifest = run.manifest().clone();
+    let posterior = run.posterior()?;
+    let task = manifest.task()?;
     let threads = args.run.threads.count();
     let mut judge = TaskJudge::new(&task, Streams::new(args.run.seed), threads)?;
     let mut reference = "the task's own".to_owned();
@@ -61,7 +61,7 @@ fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
         judge = judge.with_reference(rows);
         reference = path.display().to_string();
     }
-    let rounds = reports(&run)?.len();
+    let rounds = run.rounds()?;
     let scores = judge.score(&posterior, rounds as u32)?;
     if scores.c2st.is_none() {
         reference = "none, since this task has none (give one with --reference)".to_owned();

@@ -5,7 +5,7 @@ use crate::output::{check_out, print, tell, write};
 use crate::{DONE, ExitCode};
 use clap::Parser;
 use didyma::Rows;
-use didyma::run::{RunDir, posterior};
+use didyma::run::RunDir;
 use didyma::storage::Table;
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct LogDensityArgs {
 /// Writes log-densities of given parameters.
 pub fn run(args: &LogDensityArgs) -> anyhow::Result<ExitCode> {
     check_out(args.out.as_deref())?;
-    let posterior = posterior(&RunDir::read(&args.dir)?)?;
+    let posterior = RunDir::read(&args.dir)?.posterior()?;
     let mut names: Vec<&str> = posterior.prior().names().collect();
     let theta = columns_of("--theta", &args.theta, &names)?;
     let rows = Rows::new("theta", &theta, names.len())?;

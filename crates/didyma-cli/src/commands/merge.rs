@@ -3,7 +3,7 @@
 use crate::ExitCode;
 use crate::output::{print, tell};
 use clap::Parser;
-use didyma::run::{Manifest, Merged, RunDir};
+use didyma::run::{Merged, RunDir};
 use std::path::PathBuf;
 
 /// Take simulations that were made elsewhere into a run.
@@ -34,7 +34,7 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
         ));
     }
     let dir = args.dir.display();
-    let finished = round > Manifest::of(&run)?.config.rounds;
+    let finished = round > run.manifest().config.clone().rounds;
     text += &match missing {
         _ if finished => "; all rounds are trained".to_owned(),
         0 => format!("; round {round} is complete. next: didyma train {dir}"),
@@ -45,8 +45,8 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
 
 /// The unfinished round, the simulations that it lacks, and those that it needs.
 pub fn state(run: &RunDir) -> anyhow::Result<(u32, usize, usize)> {
-    let config = Manifest::of(run)?.config;
-    let round = run.rounds()?.len() as u32 + 1;
+    let config = run.manifest().config.clone();
+    let round = run.rounds()? as u32 + 1;
     let done = run.count(round)?;
     Ok((round, config.simulations - done.min(config.simulations), config.simulations))
 }

@@ -6,7 +6,7 @@ use crate::arguments::{ConfigArgs, Given, Loaded, ProblemArgs, ThreadsArgs, give
 use crate::output::print;
 use anyhow::bail;
 use clap::Parser;
-use didyma::run::{self, Manifest, Origin, ProposalFile, RunDir};
+use didyma::run::{DATABASE, Origin, ProposalFile, RunDir};
 use std::path::PathBuf;
 
 /// Write the parameters that a run's next round is to simulate, for a cluster; begin the run if there is none.
@@ -56,7 +56,7 @@ impl ProposeArgs {
 /// Writes the parameters of a run's next round; begins the run if there is none.
 pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
     let run = open_or_begin(args)?;
-    let manifest = Manifest::of(&run)?;
+    let manifest = run.manifest().clone();
     let config = &manifest.config;
     if let Some(count) = args.count.filter(|count| *count != config.simulations) {
         bail!(
@@ -65,8 +65,8 @@ pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
             config.simulations
         );
     }
-    let task = manifest.problem()?;
-    let found = didyma::propose(&task.problem, config, args.threads.count(), run::progress(&run)?)?;
+    let task = manifest.task()?;
+    let found = didyma::propose(&task.problem, config, args.threads.count(), run.progress()?)?;
     let Some((round, theta)) = found else {
         bail!("{} is finished: all its rounds are trained", args.dir.display());
     };
@@ -89,7 +89,7 @@ pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn open_or_begin(args: &ProposeArgs) -> anyhow::Result<RunDir> {
-    let exists = args.dir.join(run::DATABASE).is_file();
+    let exists = args.dir.join(DATABASE).is_file();
     match (exists, args.problem()) {
         (true, None) => Ok(RunDir::open(&args.dir)?),
         (true, Some(_)) => bail!(
@@ -102,7 +102,7 @@ fn open_or_begin(args: &ProposeArgs) -> anyhow::Result<RunDir> {
             config.simulations = args.count.unwrap_or(config.simulations);
             config.check()?;
             let manifest = manifest(&task, file, config);
-            Ok(RunDir::create(&args.dir, &manifest.to_json().to_string())?)
+            Ok(RunDir::create(&args.dir, &manifest)?)
         }
         (false, None) => bail!(
             "{0} holds no run yet: give the task or the problem file to begin one, as `didyma propose {0} problem.toml`",

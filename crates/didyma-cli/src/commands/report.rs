@@ -6,7 +6,7 @@ use crate::output::{check_out, print};
 use anyhow::{Context, anyhow, bail};
 use clap::Parser;
 use didyma::report::{Comparison, Figure, Kind, Place, RunData, least_predictive, page, png};
-use didyma::run::{Group, REPORT};
+use didyma::run::{REPORT, SeedSweep};
 use didyma::storage::write_whole;
 use std::path::{Path, PathBuf};
 
@@ -75,11 +75,11 @@ pub fn place(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 pub fn each_run(dirs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut runs = Vec::new();
     for dir in dirs {
-        if !Group::is_at(dir) {
+        if !SeedSweep::is_at(dir) {
             runs.push(dir.clone());
             continue;
         }
-        let group = Group::read(dir)?;
+        let group = SeedSweep::read(dir)?;
         let before = runs.len();
         for seed in group.seeds() {
             runs.extend(group.look(seed)?.map(|run| run.path().to_owned()));

@@ -1,6 +1,6 @@
 //! `didyma resume`: a run, or the runs of several seeds, from where they stopped.
 
-use super::infer::{Until, carry_on};
+use super::infer::{Until, work};
 use super::seeds;
 use crate::ExitCode;
 use crate::arguments::{DeviceArgs, ProgramArgs, ThreadsArgs};
@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::Parser;
 use didyma::ProblemRecord;
 use didyma::problem_file::ProblemFile;
-use didyma::run::{Group, Manifest, RunDir, progress};
+use didyma::run::{Manifest, RunDir, SeedSweep};
 use didyma::tasks::Task;
 use std::path::{Path, PathBuf};
 
@@ -44,20 +44,19 @@ pub struct ResumeArgs {
 }
 
 pub fn run(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
-    if Group::is_at(&args.dir) {
+    if SeedSweep::is_at(&args.dir) {
         return seeds::resume(args);
     }
     let mut run = RunDir::open(&args.dir)?;
-    let manifest = Manifest::of(&run)?;
+    let manifest = run.manifest().clone();
     let task = args.task(&manifest)?;
     let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
-    let unfinished = run.rounds()?.len() as u32 + 1;
+    let unfinished = run.rounds()? as u32 + 1;
     if args.retry_failed {
         let forgotten = run.forget_failures(unfinished)?;
         tell(&format!("{forgotten} failed simulations of round {unfinished} are made again"));
     }
-    let progress = progress(&run)?;
-    carry_on(run, &task, &manifest, progress, machine, Until::Finished)?.show(args.json)
+    work(run, &task, machine, Until::Finished)?.show(args.json)
 }
 
 impl ResumeArgs {
@@ -65,7 +64,7 @@ impl ResumeArgs {
     fn task(&self, manifest: &Manifest) -> anyhow::Result<Task> {
         Ok(match self.problem_of(manifest)? {
             Some(problem) => problem.task()?,
-            None => manifest.problem()?,
+            None => manifest.task()?,
         })
     }
 

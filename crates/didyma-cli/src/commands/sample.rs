@@ -8,7 +8,7 @@ use clap::Parser;
 use didyma::SampleStreams;
 use didyma::report::Summaries;
 use didyma::rng::{Purpose, Streams};
-use didyma::run::{Manifest, RunDir, posterior, reports};
+use didyma::run::RunDir;
 use didyma::storage::Table;
 use didyma::tasks::Task;
 use std::path::{Path, PathBuf};
@@ -45,10 +45,10 @@ pub struct SampleArgs {
 pub fn run(args: &SampleArgs) -> anyhow::Result<ExitCode> {
     check_out(args.out.as_deref())?;
     let run = RunDir::read(&args.dir)?;
-    let posterior = posterior(&run)?;
+    let posterior = run.posterior()?;
     let x = match &args.observation {
         Some(path) => {
-            let x = observation(path, &Manifest::of(&run)?.problem()?)?;
+            let x = observation(path, &run.manifest().task()?)?;
             warn_if_far(&run, &x)?;
             x
         }
@@ -79,7 +79,7 @@ fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
 
 /// q is trained where simulations fell, which in later rounds is near x_o.
 fn warn_if_far(run: &RunDir, x: &[f64]) -> anyhow::Result<()> {
-    let last = reports(run)?.len() as u32;
+    let last = run.rounds()? as u32;
     if let Some(words) = Summaries::of_round(run, last)?.untrained(x) {
         tell(&format!("warning: {words}"));
     }

@@ -7,7 +7,7 @@ use clap::Parser;
 use didyma::Source;
 use didyma::parallel;
 use didyma::report::Overview;
-use didyma::run::{Group, Manifest, POSTERIOR_CSV, REPORT, RunDir};
+use didyma::run::{Findings, POSTERIOR_CSV, REPORT, RunDir, SeedSweep};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ pub struct ShowArgs {
 }
 
 pub fn run(args: &ShowArgs) -> anyhow::Result<ExitCode> {
-    if Group::is_at(&args.dir) {
+    if SeedSweep::is_at(&args.dir) {
         return seeds::show(args);
     }
-    output::show(&Shown::read(&RunDir::read(&args.dir)?, parallel::cores())?, args.json)
+    output::show(&Shown::read(RunDir::read(&args.dir)?, parallel::cores())?, args.json)
 }
 
 /// A run in short, with its files; its field names are the JSON keys.
@@ -48,11 +48,13 @@ pub struct Shown {
 
 impl Shown {
     /// A run from the disk.
-    pub fn read(run: &RunDir, threads: usize) -> didyma::Result<Self> {
-        let shown = Self::new(run.path(), Overview::read(run, threads)?);
-        let source = Manifest::of(run)?.problem.map(|problem| problem.source);
+    pub fn read(run: RunDir, threads: usize) -> didyma::Result<Self> {
+        let findings = Findings::of(run, threads)?;
+        let (run, overview) = (findings.run(), Overview::of(&findings)?);
+        let source = run.manifest().problem.as_ref().map(|problem| &problem.source);
         let of_python = matches!(source, Some(Source::Function { .. }));
-        Ok(Self { running: run.is_worked_on()?, of_python, ..shown })
+        let running = run.is_worked_on()?;
+        Ok(Self { running, of_python, ..Self::new(run.path(), overview) })
     }
 
     pub fn new(dir: &Path, overview: Overview) -> Self {

@@ -1,13 +1,13 @@
 //! `didyma train`: the training of a round whose simulations are all merged.
 
-use super::infer::{Until, carry_on};
+use super::infer::{Until, work};
 use super::merge::state;
 use crate::arguments::{DeviceArgs, ThreadsArgs};
 use crate::output::{show, tell};
 use crate::{DONE, ExitCode, STOPPED};
 use anyhow::bail;
 use clap::Parser;
-use didyma::run::{self, Manifest, RunDir};
+use didyma::run::RunDir;
 use std::path::PathBuf;
 
 /// Train the round of a run whose simulations are all merged.
@@ -31,7 +31,7 @@ pub struct TrainArgs {
 /// Trains a round whose simulations are all there.
 pub fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
     let run = RunDir::open(&args.dir)?;
-    let manifest = Manifest::of(&run)?;
+    let manifest = run.manifest().clone();
     let (round, missing, total) = state(&run)?;
     let (dir, rounds) = (args.dir.display(), manifest.config.rounds);
     if round <= rounds && missing > 0 {
@@ -40,10 +40,9 @@ pub fn run(args: &TrainArgs) -> anyhow::Result<ExitCode> {
              parameters), or let `didyma resume {dir}` simulate them here"
         );
     }
-    let task = manifest.problem()?;
-    let progress = run::progress(&run)?;
+    let task = manifest.task()?;
     let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
-    let shown = carry_on(run, &task, &manifest, progress, machine, Until::Round)?;
+    let shown = work(run, &task, machine, Until::Round)?;
     match shown.rounds() >= round as usize {
         true if shown.is_finished() => {}
         true => tell(&format!("round {round} is trained. next: didyma propose {dir}")),

@@ -123,7 +123,7 @@ fn has_begun(path: &Path) -> anyhow::Result<Option<RunDir>> {
 fn is_finished(run: &Planned, path: &Path) -> anyhow::Result<bool> {
     let Some(dir) = has_begun(path)? else { return Ok(false) };
     let wanted = Manifest::of_task(run.task, run.config.clone());
-    if !Manifest::of(&dir).is_ok_and(|found| found == wanted) {
+    if *dir.manifest() != wanted {
         bail!(
             "{} was made with other settings (--rounds, --quick, or another version): choose another --out, or remove \
              it",

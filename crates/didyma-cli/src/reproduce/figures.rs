@@ -5,7 +5,7 @@ use super::results::{Results, cell, table};
 use super::{Section, Target};
 use didyma::Named;
 use didyma::RoundReport;
-use didyma::report::{Comparison, Curve, CurvePoint, Kind, Panel, Place, curves, epochs};
+use didyma::report::{Comparison, Curve, CurvePoint, Kind, Panel, Place, curves};
 use didyma::run::RunDir;
 
 /// A score of a round, where it has one.
@@ -20,7 +20,7 @@ pub fn figure_1(results: &Results) -> Section {
             continue;
         };
         let dir = RunDir::read(&results.folder.join(run.folder()));
-        let epochs = dir.and_then(|dir| epochs(&dir)).unwrap_or_default();
+        let epochs = dir.and_then(|dir| dir.epochs()).unwrap_or_default();
         let last = epochs.iter().map(|epoch| epoch.round).max().unwrap_or(1);
         let third = epochs.iter().filter(|epoch| epoch.round == last);
         let losses: Vec<(f64, f64)> =

@@ -12,7 +12,7 @@ use didyma::estimator::{Coupling, Method, Settings, Source};
 use didyma::levels::{LevelStudy, TrainedFlow, level_settings};
 use didyma::parallel;
 use didyma::rng::Streams;
-use didyma::run::{Manifest, RunDir, Summary, posterior};
+use didyma::run::{RunDir, Summary};
 
 pub fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
@@ -83,8 +83,8 @@ fn measured_rate(results: &Results, task: &str, args: &Reproduction) -> anyhow::
     let run = results.runs.iter().find(|(run, _)| run.task == task);
     let (run, _) = run.ok_or_else(|| anyhow::anyhow!("the run is not finished"))?;
     let dir = RunDir::read(&results.folder.join(run.folder()))?;
-    let config = Manifest::of(&dir)?.config;
-    let (posterior, meaning) = (posterior(&dir)?, config.failures.meaning);
+    let config = dir.manifest().config.clone();
+    let (posterior, meaning) = (dir.posterior()?, config.failures.meaning);
     let mut flow = TrainedFlow::of_posterior(&posterior, dir.rows()?, meaning, parallel::cores())?;
     let settings = level_settings(&config, Some(Method::Tgrr), &flow);
     let settings = Settings { coupling: Coupling::Excluded, ..settings };

@@ -4,7 +4,7 @@ use super::live::{BETWEEN_LINES, spinner};
 use super::{Stop, unless};
 use crate::output::tell;
 use didyma::report::{Line, Narrator};
-use didyma::run::Group;
+use didyma::run::SeedSweep;
 use didyma::training::Machine;
 use didyma::{Event, Observer};
 use indicatif::ProgressBar;
@@ -59,7 +59,13 @@ struct Active {
 }
 
 impl Board {
-    pub fn new(group: &Group, runs: usize, at_once: usize, machine: &Machine, stop: Stop) -> Self {
+    pub fn new(
+        group: &SeedSweep,
+        runs: usize,
+        at_once: usize,
+        machine: &Machine,
+        stop: Stop,
+    ) -> Self {
         let (seeds, manifest) = (group.seeds(), group.manifest(group.seeds().start));
         let config = &manifest.config;
         let all = seeds.end - seeds.start;

@@ -2,7 +2,7 @@
 
 use super::{Folder, TINY, didyma, done, expect_same, refused, text, tiny};
 use didyma::SimulatedRow;
-use didyma::run::{CHECKPOINT, RunDir, reports};
+use didyma::run::{CHECKPOINT, RunDir};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ fn stored(dir: &str) -> (Vec<SimulatedRow>, String) {
         format!(", training of round {} after epoch {}{done}", t.round, t.fit.epoch)
     });
     let results = run.file("posterior.csv").exists();
-    let rounds = reports(&run).expect("the database is whole").len();
+    let rounds = run.reports().expect("the database is whole").len();
     let words = format!("{} rows{training}, {rounds} rounds, results: {results}", rows.len());
     (rows, words)
 }

@@ -90,7 +90,7 @@ fn what_is_no_run_with_levels_is_refused() {
     refused(&["levels", &nothing], &["holds no run", "run.db"]);
     let config = Config::new(Profile::Default, Method::Tgrr);
     let manifest = Manifest::of_task("two-moons", config);
-    RunDir::create(empty.as_ref(), &manifest.to_json().to_string()).expect("a new run");
+    RunDir::create(empty.as_ref(), &manifest).expect("a new run");
     refused(&["levels", &empty], &["no round is finished", "didyma resume"]);
     refused(&["levels"], &["required", "--toy", "DIR"]);
     refused(&["levels", &empty, "--toy", "mild"], &["cannot be used with", "--toy"]);

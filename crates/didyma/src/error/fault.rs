@@ -13,6 +13,11 @@ pub enum Fault {
     NotEmpty,
     /// A run cannot begin twice.
     Exists,
+    /// The directory holds another run than the one asked for.
+    Differs {
+        /// Settings, or parts of the problem, that differ.
+        what: String,
+    },
     /// There is nothing to open.
     Missing,
     /// A run was ended before its first entry.
@@ -75,6 +80,7 @@ impl Fault {
                 "{dir} holds files of something else, and a run needs a directory of its own"
             ),
             Self::Exists => format!("{dir} already holds a run"),
+            Self::Differs { what } => format!("{dir} holds another run ({what} differ)"),
             Self::Missing => format!("{dir} holds no run (there is no {file})"),
             Self::NotBegun => format!("{dir} holds a run that was ended before it began"),
             Self::Seeds => format!("{dir} holds the runs of several seeds"),
@@ -107,6 +113,7 @@ impl Fault {
             Self::NotEmpty => format!("{another}, or empty it first"),
             Self::Exists => format!("{}, or {another}", keep("it")),
             Self::SeedsExist => format!("{}, or {another}", keep("them")),
+            Self::Differs { .. } => format!("{another}, or {}", keep("that one")),
             Self::NoRound => keep("the run"),
             Self::NotBegun => word(&Remedy::SameDirectory),
             Self::Missing => {

@@ -17,4 +17,6 @@ pub use assignment::Assignment;
 pub use events::{Event, Observer};
 pub use posterior::{Posterior, SampleStreams};
 pub use rounds::{infer_from, propose};
-pub use state::{Inference, Judge, RoundReport, Scores, SimulatedRow, State, Training};
+pub use state::{
+    EpochRecord, Inference, Judge, RoundReport, Scores, SimulatedRow, State, Training,
+};

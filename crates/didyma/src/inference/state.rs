@@ -4,7 +4,7 @@ use crate::density::coordinates::Coordinates;
 use crate::error::Result;
 use crate::inference::failures::ValidityReport;
 use crate::inference::posterior::Posterior;
-use crate::training::{FitState, StopReason};
+use crate::training::{EpochReport, FitState, StopReason};
 use serde::{Deserialize, Serialize};
 
 /// Knows something of the truth.
@@ -79,6 +79,36 @@ pub struct RoundReport {
     /// What is known of failures; nothing if there were none in any round so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<ValidityReport>,
+}
+
+/// An epoch of training, as a run notes it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochRecord {
+    /// The round.
+    pub round: u32,
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// Its mean training loss; none if it was not finite.
+    pub train_loss: Option<f64>,
+    /// The validation loss after it.
+    pub validation_loss: Option<f64>,
+    /// Seconds of training of the round so far, where they were noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+impl EpochRecord {
+    /// The record of a report.
+    pub fn new(report: &EpochReport, seconds: Option<f64>) -> Self {
+        let finite = |loss: f64| loss.is_finite().then_some(loss);
+        Self {
+            round: report.round,
+            epoch: report.epoch,
+            train_loss: finite(report.train_loss),
+            validation_loss: finite(report.validation_loss),
+            seconds,
+        }
+    }
 }
 
 /// The state of an inference: nothing yet, or what an interrupted one left.

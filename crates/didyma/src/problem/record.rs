@@ -46,6 +46,14 @@ pub enum Source {
 }
 
 impl ProblemRecord {
+    /// The record of a problem of which nothing more is known: parameters are called by their names, summaries x1, x2, ….
+    pub fn plain(name: String, prior: Prior, observation: Vec<f64>, source: Source) -> Self {
+        let labels = prior.names().map(str::to_owned).collect();
+        let summaries = (1..=observation.len()).map(|i| format!("x{i}")).collect();
+        let (about, truth) = (String::new(), None);
+        Self { name, about, prior, labels, summaries, observation, truth, source }
+    }
+
     /// The problem with its simulator; no process is started before the first simulation.
     pub fn task(&self) -> Result<Task> {
         let Self { name, about, prior, labels, summaries, observation, truth, source } =

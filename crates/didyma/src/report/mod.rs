@@ -7,7 +7,7 @@ mod page;
 mod text;
 
 pub use check_page::check_page;
-pub use data::{Cohort, Columns, Comparison, Epoch, RunData, columns, epochs, moments};
+pub use data::{Cohort, Columns, Comparison, RunData, columns, moments};
 pub use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 pub use figures::{Figure, Kind, level_plot, png};
 pub use page::{page, write_page};

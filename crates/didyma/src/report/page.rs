@@ -4,11 +4,10 @@ use super::data::{Comparison, RunData};
 use super::figures::{Figure, Kind};
 use super::text::{advice, command, parameter_lines, reassurance};
 use crate::error::Result;
-use crate::run::REPORT;
+use crate::run::{Findings, REPORT};
 use crate::storage::files::write_whole;
 use didyma_plot::{Place, escaped, number_to};
 use std::fmt::Write;
-use std::path::Path;
 
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
@@ -30,9 +29,9 @@ pub fn page(runs: &Comparison) -> String {
 }
 
 /// Writes the page about a single run into its directory.
-pub fn write_page(dir: &Path, threads: usize) -> Result<()> {
-    let runs = Comparison::new(vec![RunData::read(dir, true, threads)?])?;
-    write_whole(&dir.join(REPORT), page(&runs).as_bytes())
+pub fn write_page(findings: &Findings) -> Result<()> {
+    let runs = Comparison::new(vec![RunData::of(findings, true)?])?;
+    write_whole(&findings.run().file(REPORT), page(&runs).as_bytes())
 }
 
 /// A whole file: the title, the numbers that matter most, and what is below.

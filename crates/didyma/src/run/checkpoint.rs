@@ -39,7 +39,7 @@ impl RunDir {
         let Event::Epoch { report, fit, coordinates, recentred } = event else { return Ok(()) };
         let described = Described {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            manifest: self.manifest(),
+            manifest: self.stored_manifest(),
             round: report.round,
             epoch: fit.epoch,
             steps: fit.steps,
@@ -68,13 +68,13 @@ impl RunDir {
             return Ok(None);
         }
         let file = TensorFile::load(&path, KIND, &TENSORS)?;
-        let training = decode(file, &self.manifest());
+        let training = decode(file, &self.stored_manifest());
         training.map(Some).map_err(|fault| Error::ModelFile { path, fault })
     }
 
-    /// What the run is of: a file that says otherwise was copied here from another one.
-    pub(super) fn manifest(&self) -> Value {
-        serde_json::from_str(self.config()).unwrap_or_default()
+    /// The manifest as it was stored: a file that says otherwise was copied here from another run.
+    pub(super) fn stored_manifest(&self) -> Value {
+        serde_json::from_str(&self.stored).unwrap_or_default()
     }
 }
 

@@ -1,33 +1,47 @@
 //! A run from where it stands to its end, saved as it goes.
 
-use super::{Manifest, Recorder, RunDir, posterior};
+use super::{Findings, Recorder, RunDir, Summary};
 use crate::error::Result;
 use crate::evaluation::TaskJudge;
 use crate::inference::events::Observer;
-use crate::inference::{Inference, State, infer_from};
+use crate::inference::{Judge, infer_from};
+use crate::problem::Problem;
 use crate::problem::tasks::Task;
 use crate::rng::Streams;
 use crate::training::Machine;
 
-/// Works on a run until it is finished or `observer` breaks, and saves everything.
-pub fn carry_on(
+/// Works on a run until it is finished or `observer` breaks, saves everything, and returns what was found.
+///
+/// The command line, runs of several seeds, Python and [`infer`](crate::infer()) all execute their runs here.
+pub fn execute(
     run: RunDir,
-    task: &Task,
-    state: State,
+    problem: &Problem,
+    judge: Option<&dyn Judge>,
     machine: impl Into<Machine>,
     observer: &mut dyn Observer,
-) -> Result<Inference> {
+) -> Result<Findings> {
+    let (machine, state) = (machine.into(), run.progress()?);
+    let (config, path) = (run.manifest().config.clone(), run.path().to_owned());
+    let mut both = (Recorder::new(run, state.reports.clone()), observer);
+    let found = infer_from(problem, judge, &config, machine.clone(), state, &mut both)?;
+    let (run, reports) = both.0.finish();
+    let posterior = match found.posterior {
+        None if !reports.is_empty() => Some(run.posterior()?.on(machine.device)),
+        posterior => posterior,
+    };
+    let summary = Summary::new(run.manifest(), reports);
+    Findings::new(run, summary, posterior, machine.threads).exported(&path)
+}
+
+/// The same for a task, whose truth scores the rounds.
+pub fn execute_task(
+    run: RunDir,
+    task: &Task,
+    machine: impl Into<Machine>,
+    observer: &mut dyn Observer,
+) -> Result<Findings> {
     let machine = machine.into();
-    let threads = machine.threads;
-    let config = Manifest::of(&run)?.config;
-    let judge = TaskJudge::new(task, Streams::new(config.seed), threads)?;
-    let mut both = (Recorder::new(run, state.reports.clone())?, observer);
-    let mut found =
-        infer_from(&task.problem, Some(&judge), &config, machine.clone(), state, &mut both)?;
-    let recorder = both.0;
-    if found.posterior.is_none() && !found.reports.is_empty() {
-        found.posterior = Some(posterior(recorder.run())?.on(machine.device));
-    }
-    recorder.export(found.posterior.as_ref(), threads)?;
-    Ok(found)
+    let streams = Streams::new(run.manifest().config.seed);
+    let judge = TaskJudge::new(task, streams, machine.threads)?;
+    execute(run, &task.problem, Some(&judge), machine, observer)
 }

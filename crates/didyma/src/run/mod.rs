@@ -9,7 +9,7 @@
 //! report.html             a page about them
 //! ```
 //!
-//! Runs of several seeds lie in one directory, beside `seeds.json`, which says what they are of: [`Group`].
+//! Runs of several seeds lie in one directory, beside `seeds.json`, which says what they are of: [`SeedSweep`].
 //!
 //! A simulation counts once [`RunDir::store`] returns: it is then on the disk. All other files appear whole
 //! or not at all.
@@ -19,7 +19,9 @@ mod cluster;
 mod database;
 mod execute;
 mod faults;
+mod findings;
 mod lock;
+mod manifest;
 mod recorder;
 mod records;
 mod restore;
@@ -30,18 +32,20 @@ mod warnings;
 
 pub use crate::error::Fault;
 pub use cluster::{Merged, Origin, ProposalFile, Shard};
-pub use execute::carry_on;
+pub use execute::{execute, execute_task};
+pub use findings::Findings;
+pub use manifest::Manifest;
 pub use recorder::Recorder;
-pub use restore::{posterior, progress, reports, trained_flow};
-pub use seeds::Group;
-pub use summary::{Manifest, Summary};
+pub use seeds::SeedSweep;
+pub use summary::Summary;
 
 use crate::error::{Error, FileFault, Result};
-use crate::inference::SimulatedRow;
+use crate::inference::{EpochRecord, RoundReport, SimulatedRow};
 use crate::storage::files::{sync_entry, write_whole};
 use faults::Stored;
 use lock::{LOCK, Lock};
 use rusqlite::Connection;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -69,7 +73,9 @@ const BEGINNINGS: [&str; 5] = [LOCK, DATABASE, "run.db-wal", "run.db-shm", "run.
 pub struct RunDir {
     path: PathBuf,
     version: String,
-    config: String,
+    manifest: Manifest,
+    /// The manifest as it is stored.
+    stored: String,
     // Dropped before the lock, as fields are in their order: what it still writes when it closes is protected.
     connection: Connection,
     _lock: Option<Lock>,
@@ -79,7 +85,7 @@ impl RunDir {
     /// Begins a run in a new or empty directory.
     ///
     /// Ended at any moment, it leaves a whole run or a directory in which one can begin.
-    pub fn create(path: &Path, config: &str) -> Result<Self> {
+    pub fn create(path: &Path, manifest: &Manifest) -> Result<Self> {
         let refused = |fault: Fault| error(path, fault.at_the_beginning());
         make_directory(path)?;
         check_empty(path)?;
@@ -93,8 +99,9 @@ impl RunDir {
             }
             Err(fault) => return Err(refused(fault)),
         }
-        let meta = database::begin(&mut connection, config).map_err(refused)?;
-        Ok(Self::new(path, (connection, meta), Some(lock)))
+        let json = manifest.to_json().to_string();
+        let meta = database::begin(&mut connection, &json).map_err(refused)?;
+        Self::new(path, (connection, meta), Some(lock))
     }
 
     /// Opens a run to continue it; no other process can do so until it is dropped.
@@ -103,7 +110,7 @@ impl RunDir {
         let refused = |fault| error(path, fault);
         let lock = lock::take(path).map_err(refused)?;
         let opened = database::open(&database).map_err(|fault| refused(emptied(path, fault)))?;
-        Ok(Self::new(path, opened, Some(lock)))
+        Self::new(path, opened, Some(lock))
     }
 
     /// Opens a run to read it, also while another process continues it. Whatever writes is an error.
@@ -111,12 +118,21 @@ impl RunDir {
         let database = existing(path)?;
         let opened = database::read(&database);
         let opened = opened.map_err(|fault| error(path, emptied(path, fault)))?;
-        Ok(Self::new(path, opened, None))
+        Self::new(path, opened, None)
     }
 
-    fn new(path: &Path, opened: (Connection, database::Meta), lock: Option<Lock>) -> Self {
-        let (connection, database::Meta { version, config }) = opened;
-        Self { path: path.to_owned(), version, config, connection, _lock: lock }
+    fn new(
+        path: &Path,
+        (connection, meta): (Connection, database::Meta),
+        lock: Option<Lock>,
+    ) -> Result<Self> {
+        let database::Meta { version, config: stored } = meta;
+        let manifest = serde_json::from_str(&stored).map_err(|why| {
+            let why =
+                format!("its configuration cannot be read, and may be of another version: {why}");
+            error(path, Fault::corrupted(why))
+        })?;
+        Ok(Self { path: path.to_owned(), version, manifest, stored, connection, _lock: lock })
     }
 
     /// The directory.
@@ -124,14 +140,14 @@ impl RunDir {
         &self.path
     }
 
-    /// The configuration with which the run began, as JSON.
-    pub fn config(&self) -> &str {
-        &self.config
+    /// All that the run depends on.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
     }
 
     /// What tells the run from all others.
     pub fn identity(&self) -> String {
-        format!("{:08x}", database::checksum(&[self.config.as_bytes()]))
+        format!("{:08x}", database::checksum(&[self.stored.as_bytes()]))
     }
 
     /// Version of the program that began the run.
@@ -195,17 +211,41 @@ impl RunDir {
     /// Whether training of a round has begun.
     pub(super) fn is_trained(&self, round: u32) -> Result<bool> {
         let begun = self.training()?.is_some_and(|training| training.round >= round);
-        Ok(begun || self.rounds()?.len() >= round as usize)
+        Ok(begun || self.rounds()? >= round as usize)
     }
 
-    /// Stores the result of a round, which is then finished; an earlier result of it is replaced.
-    pub fn finish_round(&mut self, round: u32, json: &str) -> Result<()> {
-        self.told(records::finish_round(&self.connection, round, json))
+    /// Stores the report of a round, which is then finished; an earlier report of it is replaced.
+    pub fn finish_round(&mut self, report: &RoundReport) -> Result<()> {
+        let json = serde_json::to_string(report).expect("numbers and strings");
+        self.told(records::finish_round(&self.connection, report.round, &json))
     }
 
-    /// The results of the finished rounds, in order.
-    pub fn rounds(&self) -> Result<Vec<String>> {
-        self.told(records::rounds(&self.connection))
+    /// Number of finished rounds: quicker than [`RunDir::reports`], which reads them.
+    pub fn rounds(&self) -> Result<usize> {
+        Ok(self.told(records::rounds(&self.connection))?.len())
+    }
+
+    /// The reports of the finished rounds, in order.
+    pub fn reports(&self) -> Result<Vec<RoundReport>> {
+        let parse = |json: &String| {
+            serde_json::from_str(json).map_err(|why| {
+                let why = format!("the report of a round cannot be read: {why}");
+                error(&self.path, Fault::corrupted(why))
+            })
+        };
+        self.told(records::rounds(&self.connection))?.iter().map(parse).collect()
+    }
+
+    /// Notes epochs of training.
+    pub fn log_epochs(&mut self, epochs: &[EpochRecord]) -> Result<()> {
+        let json = serde_json::to_value(epochs).expect("numbers");
+        self.log("epochs", &json.to_string())
+    }
+
+    /// The epochs of training, each once: after a kill some are trained again, and the later one counts. Events enter no
+    /// result, so that one that cannot be read is left out.
+    pub fn epochs(&self) -> Result<Vec<EpochRecord>> {
+        Ok(each_epoch(&self.events()?))
     }
 
     /// Notes an event with the time of the clock. Nothing that is computed may depend on it.
@@ -261,6 +301,16 @@ fn make_directory(path: &Path) -> Result<()> {
     made.map_err(|source| Error::Io { action: "create", path: path.to_owned(), source })
 }
 
+/// The epochs among events, by round and number.
+fn each_epoch(events: &[(f64, String, String)]) -> Vec<EpochRecord> {
+    let batches = events.iter().filter(|(_, kind, _)| kind == "epochs");
+    let all = batches.flat_map(|(_, _, json)| {
+        serde_json::from_str::<Vec<EpochRecord>>(json).unwrap_or_default()
+    });
+    let by_number: BTreeMap<_, _> = all.map(|epoch| ((epoch.round, epoch.epoch), epoch)).collect();
+    by_number.into_values().collect()
+}
+
 /// An error if there is anything from which a run could not begin.
 fn check_empty(path: &Path) -> Result<()> {
     let refused = |source| Error::Io { action: "read", path: path.to_owned(), source };
@@ -297,8 +347,8 @@ fn existing(path: &Path) -> Result<PathBuf> {
         Err(source) if source.kind() == ErrorKind::PermissionDenied => {
             Err(Error::Io { action: "read", path: database, source })
         }
-        _ if Group::is_at(path) => {
-            let group = Group::read(path)?;
+        _ if SeedSweep::is_at(path) => {
+            let group = SeedSweep::read(path)?;
             Err(about(path, group.directory(group.seeds().start), Fault::Seeds))
         }
         _ => Err(error(path, Fault::Missing)),
@@ -308,11 +358,41 @@ fn existing(path: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inference::config::Config;
+
+    fn event(kind: &str, epochs: &[(u32, u32, f64)]) -> (f64, String, String) {
+        let epoch = |(round, epoch, loss): &(u32, u32, f64)| serde_json::json!({"round": round, "epoch": epoch, "train_loss": loss});
+        let epochs: Vec<_> = epochs.iter().map(epoch).collect();
+        (0.0, kind.to_owned(), serde_json::Value::from(epochs).to_string())
+    }
+
+    #[test]
+    fn epochs_are_found_each_once() {
+        let found = each_epoch(&[
+            event("epochs", &[(1, 1, 9.0), (1, 2, 8.0)]),
+            event("round", &[]),
+            event("epochs", &[(2, 1, 5.0), (2, 2, 4.0)]),
+            event("epochs", &[(2, 3, f64::NAN)]),
+            event("epochs", &[(2, 2, 3.0)]),
+            (0.0, "epochs".to_owned(), "[{\"rou".to_owned()),
+        ]);
+        let losses: Vec<_> = found.iter().map(|e| (e.round, e.epoch, e.train_loss)).collect();
+        let expected = [
+            (1, 1, Some(9.0)),
+            (1, 2, Some(8.0)),
+            (2, 1, Some(5.0)),
+            (2, 2, Some(3.0)),
+            (2, 3, None),
+        ];
+        assert_eq!(losses, expected);
+    }
 
     #[test]
     fn a_full_disk_loses_nothing_and_does_not_stop_the_run_for_good() {
         let folder = tempfile::tempdir().unwrap();
-        let mut run = RunDir::create(folder.path(), "{}").unwrap();
+        let mut run =
+            RunDir::create(folder.path(), &Manifest::of_task("two-moons", Config::default()))
+                .unwrap();
         let row =
             |index| SimulatedRow { round: 0, index, theta: vec![1.0; 100], x: Ok(vec![2.0; 100]) };
         run.store(&[row(0)]).unwrap();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 ///
 /// What they are of is on the disk before the first begins: whenever the process ends, all of them can go on.
 #[derive(Debug)]
-pub struct Group {
+pub struct SeedSweep {
     path: PathBuf,
     stored: Stored,
     _lock: Option<Lock>,
@@ -28,7 +28,7 @@ struct Stored {
     run: Manifest,
 }
 
-impl Group {
+impl SeedSweep {
     /// Prepares so many runs in a new or empty directory, the first with the seed of `manifest`, the others with the seeds
     /// after it.
     pub fn create(path: &Path, manifest: &Manifest, seeds: u64) -> Result<Self> {
@@ -99,10 +99,10 @@ impl Group {
     pub fn run(&self, seed: u64) -> Result<RunDir> {
         let (path, manifest) = (self.directory(seed), self.manifest(seed));
         match RunDir::open(&path) {
-            Ok(run) if Manifest::of(&run)? == manifest => Ok(run),
+            Ok(run) if *run.manifest() == manifest => Ok(run),
             Ok(_) => Err(error(&path, Fault::OtherRun)),
             Err(Error::Run { fault: Fault::Missing | Fault::NotBegun, .. }) => {
-                RunDir::create(&path, &manifest.to_json().to_string())
+                RunDir::create(&path, &manifest)
             }
             Err(error) => Err(error),
         }
@@ -112,7 +112,7 @@ impl Group {
     pub fn look(&self, seed: u64) -> Result<Option<RunDir>> {
         let path = self.directory(seed);
         match RunDir::read(&path) {
-            Ok(run) if Manifest::of(&run)? == self.manifest(seed) => Ok(Some(run)),
+            Ok(run) if *run.manifest() == self.manifest(seed) => Ok(Some(run)),
             Ok(_) => Err(error(&path, Fault::OtherRun)),
             Err(Error::Run { fault: Fault::Missing | Fault::NotBegun, .. }) => Ok(None),
             Err(error) => Err(error),
@@ -133,7 +133,7 @@ fn check_free(path: &Path) -> Result<()> {
         let fault = match name.to_str() {
             Some(LOCK) => continue,
             Some(name) if name.strip_suffix(".part") == Some(SEEDS) => continue,
-            _ if Group::is_at(path) => Fault::SeedsExist,
+            _ if SeedSweep::is_at(path) => Fault::SeedsExist,
             _ if path.join(DATABASE).is_file() => Fault::Exists,
             _ => Fault::NotEmpty,
         };
@@ -160,45 +160,45 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         std::fs::write(path.join("seeds.json.part"), "{").unwrap();
         std::fs::write(path.join(LOCK), "1").unwrap();
-        let group = Group::create(&path, &manifest(5), 3).unwrap();
-        let locked = Group::open(&path).unwrap_err().to_string();
+        let group = SeedSweep::create(&path, &manifest(5), 3).unwrap();
+        let locked = SeedSweep::open(&path).unwrap_err().to_string();
         assert!(locked.contains("another process"), "{locked}");
         // Ended while one run had begun, and another had a directory.
         drop(group.run(5).unwrap());
         std::fs::create_dir(group.directory(6)).unwrap();
         std::fs::write(group.directory(6).join(DATABASE), "").unwrap();
         drop(group);
-        let group = Group::open(&path).unwrap();
+        let group = SeedSweep::open(&path).unwrap();
         assert_eq!(group.seeds().collect::<Vec<_>>(), [5, 6, 7]);
         let begun = |seed| group.look(seed).unwrap().is_some();
         assert_eq!([5, 6, 7].map(begun), [true, false, false]);
         for seed in group.seeds() {
             let run = group.run(seed).unwrap();
-            assert_eq!(Manifest::of(&run).unwrap(), manifest(seed));
+            assert_eq!(*run.manifest(), manifest(seed));
         }
     }
 
     #[test]
     fn what_is_no_place_for_runs_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let told = |made: Result<Group>| made.unwrap_err().to_string();
+        let told = |made: Result<SeedSweep>| made.unwrap_err().to_string();
         let path = folder.path().join("group");
-        let group = Group::create(&path, &manifest(1), 2).unwrap();
-        let again = told(Group::create(&path, &manifest(1), 2));
+        let group = SeedSweep::create(&path, &manifest(1), 2).unwrap();
+        let again = told(SeedSweep::create(&path, &manifest(1), 2));
         assert!(again.contains("already holds runs of several seeds"), "{again}");
-        let run = RunDir::create(&path, "{}").unwrap_err().to_string();
+        let run = RunDir::create(&path, &manifest(1)).unwrap_err().to_string();
         assert!(run.contains("already holds runs of several seeds"), "{run}");
         let one = RunDir::read(&path).unwrap_err().to_string();
         assert!(one.contains("give one of them, as") && one.ends_with("seed-1"), "{one}");
-        drop(RunDir::create(&group.directory(2), &manifest(3).to_json().to_string()).unwrap());
+        drop(RunDir::create(&group.directory(2), &manifest(3)).unwrap());
         let other = group.run(2).unwrap_err().to_string();
         assert!(other.contains("another run than the ones beside it: move it away"), "{other}");
-        let inside = told(Group::create(&group.directory(2), &manifest(1), 2));
+        let inside = told(SeedSweep::create(&group.directory(2), &manifest(1), 2));
         assert!(inside.contains("already holds a run:"), "{inside}");
-        let last = told(Group::create(&folder.path().join("last"), &manifest(u64::MAX), 2));
+        let last = told(SeedSweep::create(&folder.path().join("last"), &manifest(u64::MAX), 2));
         assert!(last.contains("seed") && !folder.path().join("last").exists(), "{last}");
         std::fs::write(path.join(SEEDS), "{\"seeds\": 2").unwrap();
-        let damaged = told(Group::read(&path));
+        let damaged = told(SeedSweep::read(&path));
         assert!(damaged.contains("seeds.json cannot be used"), "{damaged}");
     }
 }

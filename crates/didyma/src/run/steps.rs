@@ -1,12 +1,11 @@
 //! An inference made step by step, saved as a finished run.
 
-use super::{Manifest, Recorder, RunDir};
+use super::{Findings, Manifest, Recorder, RunDir, Summary};
 use crate::error::{Error, Result};
 use crate::inference::config::Config;
 use crate::inference::events::{Event, Observer};
 use crate::inference::steps::Steps;
 use crate::problem::record::ProblemRecord;
-use serde_json::Value;
 use std::path::Path;
 
 impl Steps {
@@ -20,9 +19,9 @@ impl Steps {
         let simulations = self.rows.iter().filter(|row| row.round == 1).count();
         let config = Config { rounds, simulations, ..self.config().clone() };
         let manifest = Manifest::of_problem(problem, config);
-        let mut run = RunDir::create(path, &manifest.to_json().to_string())?;
-        run.log("epochs", &Value::from(self.epochs.clone()).to_string())?;
-        let mut recorder = Recorder::new(run, Vec::new())?;
+        let mut run = RunDir::create(path, &manifest)?;
+        run.log_epochs(&self.epochs)?;
+        let mut recorder = Recorder::new(run, Vec::new());
         for (report, posterior) in &self.finished {
             let round = report.round;
             let rows: Vec<_> = self.rows.iter().filter(|r| r.round == round).cloned().collect();
@@ -31,7 +30,9 @@ impl Steps {
             _ = recorder.notice(&Event::Simulated { round, rows, done, total, failed, rate })?;
             _ = recorder.notice(&Event::RoundFinished { report, posterior })?;
         }
-        recorder.export(self.posterior(), threads)?;
+        let (run, reports) = recorder.finish();
+        let summary = Summary::new(run.manifest(), reports);
+        Findings::new(run, summary, self.posterior().cloned(), threads).exported(path)?;
         Ok(())
     }
 }

@@ -1,83 +1,12 @@
-//! What a run is of, and its results in short.
+//! The results of a run in short.
 
-use super::{Fault, RunDir, SUMMARY, error, reports, warnings};
+use super::{Manifest, RunDir, SUMMARY, warnings};
 use crate::error::Result;
 use crate::inference::RoundReport;
 use crate::inference::config::{Config, Inner};
 use crate::named::Named;
-use crate::problem::record::{ProblemRecord, built_in};
-use crate::problem::tasks::Task;
 use crate::training::estimator::{Method, Pool, Settings};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// What a run is of: all that it depends on, the program and the kind of CPU excepted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// The name of the task, or of the user's problem.
-    pub task: String,
-    /// The user's problem, if it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<ProblemRecord>,
-    /// Every setting.
-    pub config: Config,
-}
-
-impl Manifest {
-    /// A run of a built-in task.
-    pub fn of_task(name: &str, config: Config) -> Self {
-        Self { task: name.to_owned(), problem: None, config }
-    }
-
-    /// A run of a problem of one's own.
-    pub fn of_problem(problem: ProblemRecord, config: Config) -> Self {
-        Self { task: problem.name.clone(), problem: Some(problem), config }
-    }
-
-    /// What the run is of, with its simulator.
-    pub fn problem(&self) -> Result<Task> {
-        match &self.problem {
-            Some(problem) => problem.task(),
-            None => built_in(&self.task),
-        }
-    }
-
-    /// Whether simulations cost next to nothing, so that figures may make some.
-    pub fn is_cheap(&self) -> bool {
-        self.problem.as_ref().is_none_or(ProblemRecord::is_cheap)
-    }
-
-    /// The true parameters, if they are known.
-    pub fn truth(&self) -> Option<Vec<f64>> {
-        match &self.problem {
-            Some(problem) => problem.truth.clone(),
-            None => Task::named(&self.task)?.truth,
-        }
-    }
-
-    /// The manifest of a run.
-    pub fn of(run: &RunDir) -> Result<Self> {
-        serde_json::from_str(run.config()).map_err(|why| {
-            let why =
-                format!("its configuration cannot be read, and may be of another version: {why}");
-            error(run.path(), Fault::corrupted(why))
-        })
-    }
-
-    /// As files hold it.
-    pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).expect("numbers and strings")
-    }
-
-    /// As the first lines of a table.
-    pub(super) fn comments(&self) -> String {
-        let mut lines = format!("didyma {}\ntask = {}", env!("CARGO_PKG_VERSION"), self.task);
-        for (key, value, _) in self.config.list() {
-            lines.push_str(&format!("\n{key} = {value}"));
-        }
-        lines
-    }
-}
 
 /// The results of a run in short.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -119,7 +48,7 @@ impl Summary {
         Ok(Self {
             peak_rss_mb: written.and_then(|written| written.peak_rss_mb),
             version: run.version().to_owned(),
-            ..Self::new(&Manifest::of(run)?, reports(run)?)
+            ..Self::new(run.manifest(), run.reports()?)
         })
     }
 

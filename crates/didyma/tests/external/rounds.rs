@@ -6,7 +6,7 @@ use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
 use didyma::prior::Prior;
 use didyma::rng::{Purpose, Streams};
-use didyma::run::{Manifest, Recorder, RunDir, progress};
+use didyma::run::{Manifest, Recorder, RunDir};
 use didyma::{Event, Observer};
 use didyma::{Inference, Problem, State, infer_from};
 use std::ops::ControlFlow;
@@ -64,9 +64,9 @@ fn a_run_that_was_interrupted_ends_as_if_it_had_not_been() {
     std::fs::write(&hang, "").unwrap();
     let dir = bench.folder.path().join("run");
     let manifest = Manifest::of_task("two-moons", config.clone());
-    let run = RunDir::create(&dir, &manifest.to_json().to_string()).unwrap();
+    let run = RunDir::create(&dir, &manifest).unwrap();
     let impatient = Impatient { empty: 0, broken: None };
-    let mut observer = (Recorder::new(run, Vec::new()).unwrap(), impatient);
+    let mut observer = (Recorder::new(run, Vec::new()), impatient);
     let found = infer_from(&model, None, &config, 2, State::default(), &mut observer).unwrap();
     assert!(!found.finished);
     assert!(observer.1.broken.unwrap().elapsed() < Duration::from_secs(1));
@@ -74,12 +74,12 @@ fn a_run_that_was_interrupted_ends_as_if_it_had_not_been() {
 
     std::fs::remove_file(&hang).unwrap();
     let run = RunDir::open(&dir).unwrap();
-    let stored = progress(&run).unwrap();
+    let stored = run.progress().unwrap();
     // What hung is not there; what failed is, with its reason.
     assert!(stored.rows.len() < 60 && stored.rows.iter().all(|row| row.theta[0] <= 0.7));
     let reasons: Vec<&String> = stored.rows.iter().filter_map(|row| row.x.as_ref().err()).collect();
     assert!(reasons.iter().all(|reason| reason.contains("exit code 1\nits last words:\ntoo much")));
-    let mut recorder = Recorder::new(run, Vec::new()).unwrap();
+    let mut recorder = Recorder::new(run, Vec::new());
     assert_eq!(
         samples(infer_from(&model, None, &config, 2, stored, &mut recorder).unwrap()),
         whole

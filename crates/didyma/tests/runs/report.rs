@@ -37,8 +37,8 @@ impl Observer for StopAfter {
 
 fn run(dir: &Path, model: &Problem, task: &str, config: &Config, rounds: u32) -> RunData {
     let manifest = Manifest::of_task(task, config.clone());
-    let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
-    let mut observer = (Recorder::new(run, Vec::new()).unwrap(), StopAfter(rounds));
+    let run = RunDir::create(dir, &manifest).unwrap();
+    let mut observer = (Recorder::new(run, Vec::new()), StopAfter(rounds));
     infer_from(model, None, config, 2, State::default(), &mut observer).unwrap();
     drop(observer);
     RunData::read(dir, true, 2).unwrap()

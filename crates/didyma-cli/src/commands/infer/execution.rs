@@ -5,9 +5,8 @@ use crate::output::tell;
 use crate::terminal::{Live, stop_on_interrupt};
 use crate::wording::sentence;
 use didyma::Error;
-use didyma::State;
 use didyma::report::{Overview, write_page};
-use didyma::run::{self, Manifest, RunDir};
+use didyma::run::{Findings, RunDir, execute_task};
 use didyma::tasks::Task;
 use didyma::training::Machine;
 use didyma::{Event, Observer};
@@ -33,34 +32,27 @@ impl Observer for Until {
 }
 
 /// Works on a run, saves everything, and shows what was found.
-pub fn carry_on(
-    run: RunDir,
-    task: &Task,
-    manifest: &Manifest,
-    progress: State,
-    machine: Machine,
-    until: Until,
-) -> anyhow::Result<Shown> {
+pub fn work(run: RunDir, task: &Task, machine: Machine, until: Until) -> anyhow::Result<Shown> {
     let dir = run.path().to_owned();
-    let threads = machine.threads;
-    let mut observer = (Live::new(manifest, &dir, &machine, stop_on_interrupt()), until);
-    let found = run::carry_on(run, task, progress, machine, &mut observer);
+    let mut observer = (Live::new(run.manifest(), &dir, &machine, stop_on_interrupt()), until);
+    let findings = execute_task(run, task, machine, &mut observer);
     observer.0.finish();
-    let found = found.map_err(|error| with_remedy(error, &dir))?;
-    if !found.finished && until == Until::Finished {
+    let findings = findings.map_err(|error| with_remedy(error, &dir))?;
+    if !findings.is_finished() && until == Until::Finished {
         let dir = dir.display();
         tell(&format!("stopped; everything so far is saved. To go on: didyma resume \"{dir}\""));
     }
-    if found.finished {
-        with_page(&dir, threads, tell);
-    }
-    let overview = Overview::read(&RunDir::read(&dir)?, threads)?;
+    with_page(&findings, tell);
+    let overview = Overview::of(&findings)?;
     Ok(Shown::new(&dir, Overview { without_rounds: true, ..overview }))
 }
 
-/// Writes the page about a finished run, which is not lost because a page about it cannot be written.
-pub fn with_page(dir: &Path, threads: usize, tell: impl Fn(&str)) {
-    if let Err(error) = write_page(dir, threads) {
+/// Writes the page about a run that is finished, which is not lost because a page about it cannot be written.
+pub fn with_page(findings: &Findings, tell: impl Fn(&str)) {
+    if !findings.is_finished() {
+        return;
+    }
+    if let Err(error) = write_page(findings) {
         tell(&format!("note: no report was written: {}", sentence(&error)));
     }
 }

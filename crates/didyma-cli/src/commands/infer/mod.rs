@@ -2,7 +2,7 @@
 
 mod execution;
 
-pub use execution::{Until, carry_on, with_page, with_remedy};
+pub use execution::{Until, with_page, with_remedy, work};
 
 use super::seeds;
 use crate::ExitCode;
@@ -10,7 +10,6 @@ use crate::arguments::{ConfigArgs, DeviceArgs, Loaded, ProblemArgs, ProgramArgs,
 use crate::arguments::{seeds as seed_count, whole};
 use clap::Parser;
 use didyma::ProblemRecord;
-use didyma::State;
 use didyma::config::Config;
 use didyma::problem_file::FileSettings;
 use didyma::run::{Manifest, RunDir};
@@ -73,9 +72,8 @@ pub fn run(args: &InferArgs) -> anyhow::Result<ExitCode> {
     let (task, manifest) = asked(args)?;
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest, manifest.config.seed));
     let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
-    let run = RunDir::create(&out, &manifest.to_json().to_string())?;
-    let progress = State::default();
-    carry_on(run, &task, &manifest, progress, machine, Until::Finished)?.show(args.json)
+    let run = RunDir::create(&out, &manifest)?;
+    work(run, &task, machine, Until::Finished)?.show(args.json)
 }
 
 /// The task and the manifest of a run that is asked for, all checked.

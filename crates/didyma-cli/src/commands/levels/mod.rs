@@ -15,7 +15,7 @@ use didyma::lab::toy::{TOYS, Toy};
 use didyma::levels::{LevelStudy, Objective, TrainedFlow, level_settings};
 use didyma::parallel;
 use didyma::rng::Streams;
-use didyma::run::{Manifest, RunDir, reports};
+use didyma::run::RunDir;
 use report::{Levels, Subject};
 use std::path::{Path, PathBuf};
 
@@ -179,13 +179,13 @@ fn of_toy(args: &LevelsArgs, toy: Toy) -> anyhow::Result<Levels> {
 /// Measures on the flow of the last finished round.
 fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Levels> {
     let run = RunDir::read(dir)?;
-    let (config, rounds) = (Manifest::of(&run)?.config, reports(&run)?.len());
-    let mut flow = didyma::run::trained_flow(&run, args.threads())?;
+    let (config, rounds) = (run.manifest().config.clone(), run.rounds()?);
+    let mut flow = run.trained_flow(args.threads())?;
     let (settings, note) = args.run_settings(&config, &flow);
     let highest = args.run_levels(&settings, &flow)?;
     let subject = Subject::Run {
         run: dir.to_owned(),
-        task: Manifest::of(&run)?.task,
+        task: run.manifest().task.clone(),
         run_method: config.method_name(),
         rounds,
         simulations: flow.rows(),

@@ -10,7 +10,7 @@ use crate::output::{self, sentence, tell};
 use crate::terminal::{Board, stop_on_interrupt};
 use crate::{DONE, ExitCode, STOPPED};
 use didyma::run::{
-    self, Group, Manifest, POSTERIOR_CSV, POSTERIOR_NPZ, REPORT, RunDir, SUMMARY, reports,
+    Manifest, POSTERIOR_CSV, POSTERIOR_NPZ, REPORT, RunDir, SUMMARY, SeedSweep, execute_task,
 };
 use didyma::tasks::Task;
 use didyma::training::Machine;
@@ -23,25 +23,25 @@ pub fn infer(args: &InferArgs) -> anyhow::Result<ExitCode> {
     let (task, manifest) = asked(args)?;
     let out = args.out.clone().unwrap_or_else(|| free_directory(&manifest, "seeds"));
     let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
-    let group = Group::create(&out, &manifest, args.seeds)?;
-    Work { group, problem: manifest.problem, machine, retry_failed: false }.carry_on(args.json)
+    let sweep = SeedSweep::create(&out, &manifest, args.seeds)?;
+    Work { sweep, problem: manifest.problem, machine, retry_failed: false }.work_on(args.json)
 }
 
 /// Carries on those runs that are not finished.
 pub fn resume(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
-    let group = Group::open(&args.dir)?;
-    let manifest = group.manifest(group.seeds().start);
+    let sweep = SeedSweep::open(&args.dir)?;
+    let manifest = sweep.manifest(sweep.seeds().start);
     let problem = args.problem_of(&manifest)?;
-    let task = manifest.problem()?;
+    let task = manifest.task()?;
     let machine = args.device.machine(&manifest.config, &task, args.threads.count())?;
-    Work { group, problem, machine, retry_failed: args.retry_failed }.carry_on(args.json)
+    Work { sweep, problem, machine, retry_failed: args.retry_failed }.work_on(args.json)
 }
 
 /// Shows runs of several seeds, how far each has come and how much they differ.
 pub fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
-    let group = Group::read(&args.dir)?;
-    let mut table = Table::read(&group, Vec::new(), parallel::cores());
-    table.running = group.is_worked_on()?;
+    let sweep = SeedSweep::read(&args.dir)?;
+    let mut table = Table::read(&sweep, Vec::new(), parallel::cores());
+    table.running = sweep.is_worked_on()?;
     output::show(&table, args.json)?;
     Ok(tell_failed(&table))
 }
@@ -64,7 +64,7 @@ fn tell_failed(table: &Table) -> ExitCode {
 
 /// Runs, and what they are worked on with.
 struct Work {
-    group: Group,
+    sweep: SeedSweep,
     /// The problem as it is simulated here, where it is a user's own.
     problem: Option<ProblemRecord>,
     machine: Machine,
@@ -73,12 +73,12 @@ struct Work {
 
 impl Work {
     /// Works on all that is left to do, and shows what came of it.
-    fn carry_on(&self, json: bool) -> anyhow::Result<ExitCode> {
-        let all = self.group.seeds();
+    fn work_on(&self, json: bool) -> anyhow::Result<ExitCode> {
+        let all = self.sweep.seeds();
         let left: Vec<u64> = all.clone().filter(|&seed| !self.is_complete(seed)).collect();
         let (at_once, machine) = self.shares(left.len());
         let stop = stop_on_interrupt();
-        let board = Board::new(&self.group, left.len(), at_once, &machine, stop);
+        let board = Board::new(&self.sweep, left.len(), at_once, &machine, stop);
         let failed = parallel::map(left.len(), at_once, |i| {
             let ended = self.one(left[i], at_once, &machine, &board);
             let ended = ended.map_err(|error| sentence(&error));
@@ -87,12 +87,12 @@ impl Work {
         });
         board.finish();
         let failed = failed.into_iter().flatten().collect();
-        let table = Table::read(&self.group, failed, self.machine.threads);
+        let table = Table::read(&self.sweep, failed, self.machine.threads);
         output::show(&table, json)?;
         match tell_failed(&table) {
             DONE if table.is_finished() => Ok(DONE),
             code => {
-                let (dir, so_far) = (self.group.path().display(), "everything so far is saved");
+                let (dir, so_far) = (self.sweep.path().display(), "everything so far is saved");
                 let what = if code == DONE { "stopped" } else { "not all runs are finished" };
                 tell(&format!("{what}; {so_far}. To go on: didyma resume \"{dir}\""));
                 Ok(if code == DONE { STOPPED } else { code })
@@ -102,11 +102,11 @@ impl Work {
 
     /// Tells if a run has all its files; one that was ended while it wrote them has not.
     fn is_complete(&self, seed: u64) -> bool {
-        let Ok(Some(run)) = self.group.look(seed) else { return false };
-        let rounds = self.group.manifest(seed).config.rounds as usize;
+        let Ok(Some(run)) = self.sweep.look(seed) else { return false };
+        let rounds = self.sweep.manifest(seed).config.rounds as usize;
         let files = [SUMMARY, POSTERIOR_NPZ, POSTERIOR_CSV, REPORT];
         files.iter().all(|name| run.file(name).is_file())
-            && reports(&run).is_ok_and(|reports| reports.len() == rounds)
+            && run.rounds().is_ok_and(|done| done == rounds)
     }
 
     /// How many runs go on at once, and what each has. A program's processes are limited for all runs together.
@@ -123,7 +123,7 @@ impl Work {
     /// The problem for one of the runs. Each has a simulator of its own: when a run stops, it interrupts its simulator,
     /// and others must not take that for failures.
     fn task(&self, manifest: &Manifest, at_once: usize) -> didyma::Result<Task> {
-        let Some(mut problem) = self.problem.clone() else { return manifest.problem() };
+        let Some(mut problem) = self.problem.clone() else { return manifest.task() };
         if let Source::Program(program) = &mut problem.source {
             program.workers = program.workers.map(|workers| (workers / at_once).max(1));
         }
@@ -141,25 +141,23 @@ impl Work {
         if board.is_stopped() {
             return Ok(());
         }
-        let mut run = self.group.run(seed)?;
+        let mut run = self.sweep.run(seed)?;
         let dir = run.path().to_owned();
-        let task = self.task(&self.group.manifest(seed), at_once)?;
+        let task = self.task(&self.sweep.manifest(seed), at_once)?;
         if self.retry_failed {
             board.say(seed, &forget_failures(&mut run)?);
         }
-        let progress = run::progress(&run)?;
-        let mut watcher = board.watch(seed, progress.reports.len());
-        let found = run::carry_on(run, &task, progress, machine.clone(), &mut watcher);
-        if found.map_err(|error| with_remedy(error, &dir))?.finished {
-            with_page(&dir, machine.threads, |note| board.say(seed, note));
-        }
+        let mut watcher = board.watch(seed, run.rounds()?);
+        let findings = execute_task(run, &task, machine.clone(), &mut watcher);
+        let findings = findings.map_err(|error| with_remedy(error, &dir))?;
+        with_page(&findings, |note| board.say(seed, note));
         Ok(())
     }
 }
 
 /// Failed simulations are made again where nothing rests on them yet, which may not be so of every run.
 fn forget_failures(run: &mut RunDir) -> didyma::Result<String> {
-    let round = run.rounds()?.len() as u32 + 1;
+    let round = run.rounds()? as u32 + 1;
     match run.forget_failures(round) {
         Ok(count) => Ok(format!("{count} failed simulations of round {round} are made again")),
         Err(Error::Setting { .. }) => {

@@ -5,7 +5,7 @@ use crate::commands::show::Shown;
 use crate::output::pasted;
 use crate::wording::sentence;
 use didyma::parallel;
-use didyma::run::Group;
+use didyma::run::SeedSweep;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,11 +55,11 @@ enum Run {
 
 impl Table {
     /// Runs from the disk, with what is known of those that failed.
-    pub fn read(group: &Group, mut failed: Vec<Failed>, threads: usize) -> Self {
+    pub fn read(group: &SeedSweep, mut failed: Vec<Failed>, threads: usize) -> Self {
         let seeds: Vec<u64> = group.seeds().collect();
         let read = |i: usize| {
             let run = group.look(seeds[i])?;
-            run.map(|run| Shown::read(&run, 1)).transpose()
+            run.map(|run| Shown::read(run, 1)).transpose()
         };
         let mut runs = Vec::with_capacity(seeds.len());
         for (&seed, found) in seeds.iter().zip(parallel::map(seeds.len(), threads, read)) {

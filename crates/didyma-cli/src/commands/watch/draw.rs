@@ -3,7 +3,8 @@
 use super::look::{Look, Marginal};
 use super::words::{longest, short, wrapped};
 use crate::terminal::{bars, bin, bounds, curve};
-use didyma::report::{Epoch, round_line};
+use didyma::EpochRecord;
+use didyma::report::round_line;
 use didyma::run::Summary;
 
 /// How much is drawn of everything.
@@ -128,7 +129,7 @@ fn axis(mark: Option<usize>, columns: usize) -> String {
 }
 
 /// Training and validation loss side by side, on one scale.
-fn losses(epochs: &[Epoch], width: usize, rows: usize) -> Vec<String> {
+fn losses(epochs: &[EpochRecord], width: usize, rows: usize) -> Vec<String> {
     let Some(last) = epochs.last() else { return Vec::new() };
     let train: Vec<Option<f64>> = epochs.iter().map(|epoch| epoch.train_loss).collect();
     let validation: Vec<Option<f64>> = epochs.iter().map(|epoch| epoch.validation_loss).collect();
@@ -210,9 +211,9 @@ mod tests {
         Marginal { name, low: 0.0, high: 4.0, mean: 2.0, sd: 1.5, truth, draws }
     }
 
-    fn epoch(epoch: u32) -> Epoch {
+    fn epoch(epoch: u32) -> EpochRecord {
         let loss = Some(1.0 / f64::from(epoch));
-        Epoch { round: 3, epoch, train_loss: loss, validation_loss: loss }
+        EpochRecord { round: 3, epoch, train_loss: loss, validation_loss: loss, seconds: None }
     }
 
     fn look<'a>(rounds: u32, marginals: &'a [Marginal], epochs: u32) -> Look<'a> {
@@ -261,7 +262,7 @@ mod tests {
     fn a_run_that_has_just_begun_is_drawn() {
         let lines = picture(&look(0, &[], 0), 80, 24);
         assert!(lines[0].ends_with("round 1 of 10") && lines[3].starts_with("no posterior yet"));
-        let none = Epoch { train_loss: None, validation_loss: None, ..epoch(1) };
+        let none = EpochRecord { train_loss: None, validation_loss: None, ..epoch(1) };
         let lines = losses(&[none], 80, 8);
         assert_eq!(lines, ["losses of round 3, epochs 1 to 1: none was finite"]);
     }

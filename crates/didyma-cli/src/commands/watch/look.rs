@@ -1,11 +1,12 @@
 //! A run at one moment, read without disturbing the process that works on it.
 
 use crate::terminal::bounds;
+use didyma::EpochRecord;
 use didyma::Error;
 use didyma::prior::Marginal as Law;
-use didyma::report::{Epoch, columns, epochs, moments};
+use didyma::report::{columns, moments};
 use didyma::rng::{Purpose, Streams};
-use didyma::run::{RunDir, Summary, posterior};
+use didyma::run::{RunDir, Summary};
 use didyma::{Posterior, SampleStreams};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ pub struct Look<'a> {
     /// The parameters after the last finished round; empty before there is one.
     pub marginals: &'a [Marginal],
     /// The epochs of the round that was trained last, in order; empty before the first one.
-    pub epochs: Vec<Epoch>,
+    pub epochs: Vec<EpochRecord>,
 }
 
 impl Look<'_> {
@@ -66,11 +67,11 @@ impl Watcher {
         let worked_on = run.is_worked_on()?;
         let summary = Summary::read(&run)?;
         if summary.rounds.len() != self.drawn {
-            self.marginals = marginals(&summary, &posterior(&run)?)?;
+            self.marginals = marginals(&summary, &run.posterior()?)?;
             self.drawn = summary.rounds.len();
         }
         let (stored, failed) = run.counts()?;
-        let epochs = of_last_round(epochs(&run)?);
+        let epochs = of_last_round(run.epochs()?);
         let (dir, marginals) = (&*self.dir, &*self.marginals);
         Ok(Look { dir, summary, worked_on, stored, failed, marginals, epochs })
     }
@@ -105,7 +106,7 @@ fn range(law: Law, values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// The epochs of the last round that has any.
-fn of_last_round(mut epochs: Vec<Epoch>) -> Vec<Epoch> {
+fn of_last_round(mut epochs: Vec<EpochRecord>) -> Vec<EpochRecord> {
     let last = epochs.last().map(|epoch| epoch.round);
     epochs.retain(|epoch| Some(epoch.round) == last);
     epochs
@@ -117,7 +118,13 @@ mod tests {
 
     #[test]
     fn the_epochs_of_the_last_round_are_shown() {
-        let epoch = |round, epoch| Epoch { round, epoch, train_loss: None, validation_loss: None };
+        let epoch = |round, epoch| EpochRecord {
+            round,
+            epoch,
+            train_loss: None,
+            validation_loss: None,
+            seconds: None,
+        };
         assert_eq!(of_last_round(Vec::new()), []);
         let found = of_last_round(vec![epoch(1, 1), epoch(1, 2), epoch(2, 1), epoch(2, 2)]);
         assert_eq!(found, [epoch(2, 1), epoch(2, 2)]);

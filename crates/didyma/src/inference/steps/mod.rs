@@ -5,21 +5,22 @@
 //! unknown origin are refused.
 
 mod draws;
-mod keeping;
+mod keeper;
 mod origin;
 
 use crate::error::{Error, Result};
 use crate::inference::config::Config;
 use crate::inference::events::Observer;
 use crate::inference::posterior::Posterior;
-use crate::inference::{RoundReport, SimulatedRow, State, Training, infer_from, propose};
+use crate::inference::{
+    EpochRecord, RoundReport, SimulatedRow, State, Training, infer_from, propose,
+};
 use crate::problem::Problem;
 use crate::problem::prior::Prior;
 use crate::problem::simulator::{self, Elsewhere};
 use crate::rows::Rows;
 use crate::training::Machine;
-use keeping::Keeping;
-use serde_json::Value;
+use keeper::Keeper;
 use std::ops::ControlFlow;
 
 /// Where parameters were drawn, by whoever drew them.
@@ -79,7 +80,7 @@ pub struct Steps {
     /// What it was given beside that, as draws of the prior and of the posterior.
     claimed: [Vec<f32>; 2],
     /// Epochs as a run logs them.
-    pub(crate) epochs: Vec<Value>,
+    pub(crate) epochs: Vec<EpochRecord>,
 }
 
 impl Steps {
@@ -212,9 +213,9 @@ impl Steps {
             return Err(Error::Proposal { round, fault });
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
-        let mut keeping = Keeping { training: None, finished: None, epochs: Vec::new(), observer };
-        infer_from(&self.problem()?, None, &config, machine, self.state(), &mut keeping)?;
-        let Keeping { training, finished, epochs, .. } = keeping;
+        let mut keeper = Keeper { training: None, finished: None, epochs: Vec::new(), observer };
+        infer_from(&self.problem()?, None, &config, machine, self.state(), &mut keeper)?;
+        let Keeper { training, finished, epochs, .. } = keeper;
         self.training = training.or(self.training.take());
         self.epochs.extend(epochs);
         match finished {

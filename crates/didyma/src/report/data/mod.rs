@@ -8,4 +8,4 @@ mod run;
 pub(super) use checks::{Check, checks};
 pub use columns::{Columns, columns, moments};
 pub use compare::{Cohort, Comparison};
-pub use run::{Epoch, RunData, epochs};
+pub use run::RunData;

@@ -3,21 +3,17 @@
 use super::columns::{Columns, columns};
 use crate::error::{Error, Result};
 use crate::evaluation::levels::{LevelReport, LevelStudy, TrainedFlow};
-use crate::inference::posterior::{Posterior, SampleStreams};
-use crate::inference::{RoundReport, SimulatedRow};
+use crate::inference::posterior::Posterior;
+use crate::inference::{EpochRecord, RoundReport, SimulatedRow};
 use crate::problem::prior::Prior;
 use crate::problem::simulator::{self, Simulator};
 use crate::problem::tasks::{Reference, Task};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use crate::run::{Manifest, RunDir, Summary, posterior, reports};
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use crate::run::{Findings, Manifest, Summary};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Samples of the posterior that are drawn.
-const SAMPLES: usize = 10_000;
 /// Samples of the reference, at most.
 const REFERENCE: usize = 2_000;
 /// Simulations of the predictive check.
@@ -25,19 +21,6 @@ const PREDICTIVE: usize = 1_000;
 /// The highest level that is measured, and evaluations at each: enough for rates, in a fraction of a second.
 const HIGHEST: u32 = 5;
 const EVALUATIONS: usize = 4_000;
-
-/// One epoch of training.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct Epoch {
-    /// The round.
-    pub round: u32,
-    /// The epoch, from 1.
-    pub epoch: u32,
-    /// Its mean training loss; none if it was no number.
-    pub train_loss: Option<f64>,
-    /// The validation loss after it.
-    pub validation_loss: Option<f64>,
-}
 
 /// A run as it is drawn.
 #[derive(Debug)]
@@ -67,7 +50,7 @@ pub struct RunData {
     /// The first words of the commonest failure.
     pub failure: Option<String>,
     /// Epochs in order.
-    pub training: Vec<Epoch>,
+    pub training: Vec<EpochRecord>,
     /// Simulations at samples of the posterior, by summary.
     pub predictive: Option<Columns>,
     /// Moments of the levels of the run's estimator on its flow.
@@ -75,27 +58,30 @@ pub struct RunData {
 }
 
 impl RunData {
-    /// Reads a run, also while it goes on; levels are measured only if they are asked for, since that takes time. The
-    /// result is the same for any number of threads.
+    /// Reads a run, also while it goes on.
     pub fn read(path: &Path, with_levels: bool, threads: usize) -> Result<Self> {
-        let run = RunDir::read(path)?;
-        let manifest = Manifest::of(&run)?;
-        let reports = reports(&run)?;
-        let rows = run.rows()?;
-        let posterior = if reports.is_empty() { None } else { Some(posterior(&run)?) };
-        let task = manifest.problem().ok();
-        let prior = match (&posterior, &task) {
+        Self::of(&Findings::read(path, threads)?, with_levels)
+    }
+
+    /// A run from what it found; levels are measured only if they are asked for, since that takes time. The result is
+    /// the same for any number of threads.
+    pub fn of(findings: &Findings, with_levels: bool) -> Result<Self> {
+        let (run, threads) = (findings.run(), findings.threads());
+        let (manifest, posterior) = (run.manifest().clone(), findings.posterior());
+        let (rows, task) = (run.rows()?, manifest.task().ok());
+        let prior = match (posterior, &task) {
             (Some(posterior), _) => posterior.prior().clone(),
             (None, Some(task)) => task.problem.prior().clone(),
             (None, None) => return Err(unknown(&manifest.task)),
         };
         let streams = Streams::new(manifest.config.seed);
-        let theta = match &posterior {
-            Some(posterior) => samples(posterior, streams, threads)?,
-            None => None,
+        let theta = match findings.samples() {
+            // A posterior that is nearly all outside of the prior has no figures, and the summary warns of it.
+            Err(Error::Leakage { .. }) => None,
+            theta => theta?,
         };
-        let (task, posterior, dim) = (task.as_ref(), posterior.as_ref(), prior.dim());
-        let predictive = match (task, &theta) {
+        let (task, dim) = (task.as_ref(), prior.dim());
+        let predictive = match (task, theta) {
             (Some(task), Some(theta)) if manifest.is_cheap() => {
                 let some = &theta[..(PREDICTIVE * dim).min(theta.len())];
                 Some(predictive(task.problem.simulator(), some, streams, threads)?)
@@ -103,18 +89,19 @@ impl RunData {
             _ => None,
         };
         let measured = posterior.filter(|_| with_levels);
-        let measured = measured.map(|p| levels(&manifest, p, &rows, &reports, threads));
+        let measured =
+            measured.map(|p| levels(&manifest, p, &rows, &findings.results().rounds, threads));
         let (proposals, simulated) = by_round(&rows, dim);
         Ok(Self {
-            name: name_of(path),
+            name: name_of(run.path()),
             symbols: task.map(|task| task.labels.clone()),
             truth: task.and_then(|task| task.truth.clone()),
             observation: observation(posterior, task),
             reference: task.map_or(Ok(None), |task| reference(task, streams, threads))?,
-            samples: theta.map(|theta| columns(&theta, dim)),
-            summary: Summary::read(&run)?,
+            samples: theta.map(|theta| columns(theta, dim)),
+            summary: findings.results().clone(),
             failure: commonest_failure(&rows),
-            training: epochs(&run)?,
+            training: run.epochs()?,
             levels: measured.flatten(),
             manifest,
             prior,
@@ -127,7 +114,7 @@ impl RunData {
     /// Simulates at draws of the posterior with the program of the user's problem; [`RunData::read`] does so only where it
     /// costs next to nothing.
     pub fn with_predictive(self, simulations: usize, threads: usize) -> Result<Self> {
-        let task = self.manifest.problem()?;
+        let task = self.manifest.task()?;
         self.predicted_by(task.problem.simulator(), simulations, threads)
     }
 
@@ -206,16 +193,6 @@ fn reference(task: &Task, streams: Streams, threads: usize) -> Result<Option<Col
     }
 }
 
-/// Samples of the posterior; none where it is nearly all outside of the prior, of which the summary warns.
-fn samples(posterior: &Posterior, streams: Streams, threads: usize) -> Result<Option<Vec<f32>>> {
-    let from = SampleStreams::new(streams, Purpose::Posterior, 0);
-    match posterior.draw(SAMPLES, from, threads) {
-        Ok(found) => Ok(Some(found.theta)),
-        Err(Error::Leakage { .. }) => Ok(None),
-        Err(other) => Err(other),
-    }
-}
-
 fn predictive(
     simulator: &dyn Simulator,
     theta: &[f32],
@@ -275,50 +252,4 @@ fn commonest_failure(rows: &[SimulatedRow]) -> Option<String> {
     let groups = reasons.chunk_by(|a, b| a.0 == b.0);
     let commonest = groups.max_by_key(|group| group.len())?;
     Some(commonest[0].1.chars().take(200).collect())
-}
-
-/// The epochs that were logged, each once: after a kill some are trained again, and the later one counts. Events enter no
-/// result, so that one that cannot be read is left out.
-pub fn epochs(run: &RunDir) -> Result<Vec<Epoch>> {
-    Ok(told_epochs(&run.events()?))
-}
-
-fn told_epochs(events: &[(f64, String, String)]) -> Vec<Epoch> {
-    let batches = events.iter().filter(|(_, kind, _)| kind == "epochs");
-    let all = batches
-        .flat_map(|(_, _, json)| serde_json::from_str::<Vec<Epoch>>(json).unwrap_or_default());
-    let by_number: BTreeMap<_, _> = all.map(|epoch| ((epoch.round, epoch.epoch), epoch)).collect();
-    by_number.into_values().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event(kind: &str, epochs: &[(u32, u32, f64)]) -> (f64, String, String) {
-        let epoch = |(round, epoch, loss): &(u32, u32, f64)| serde_json::json!({"round": round, "epoch": epoch, "train_loss": loss});
-        let epochs: Vec<_> = epochs.iter().map(epoch).collect();
-        (0.0, kind.to_owned(), serde_json::Value::from(epochs).to_string())
-    }
-
-    #[test]
-    fn epochs_are_found_each_once() {
-        let found = told_epochs(&[
-            event("epochs", &[(1, 1, 9.0), (1, 2, 8.0)]),
-            event("round", &[]),
-            event("epochs", &[(2, 1, 5.0), (2, 2, 4.0)]),
-            event("epochs", &[(2, 3, f64::NAN)]),
-            event("epochs", &[(2, 2, 3.0)]),
-            (0.0, "epochs".to_owned(), "[{\"rou".to_owned()),
-        ]);
-        let losses: Vec<_> = found.iter().map(|e| (e.round, e.epoch, e.train_loss)).collect();
-        let expected = [
-            (1, 1, Some(9.0)),
-            (1, 2, Some(8.0)),
-            (2, 1, Some(5.0)),
-            (2, 2, Some(3.0)),
-            (2, 3, None),
-        ];
-        assert_eq!(losses, expected);
-    }
 }

@@ -2,8 +2,9 @@
 
 use super::key::key;
 use super::{Figure, Kind};
+use crate::inference::EpochRecord;
 use crate::named::Named;
-use crate::report::data::{Comparison, Epoch, RunData};
+use crate::report::data::{Comparison, RunData};
 use didyma_plot::{Anchor, Canvas, Frame, Ink, Label, Place, Scale, Stroke, number};
 
 const COLUMNS: usize = 4;
@@ -54,7 +55,7 @@ fn describe(canvas: &mut Canvas, (x, y): (f64, f64)) {
     canvas.text((x + 144.0, y + 4.0), "training", label);
 }
 
-fn of_round(run: &RunData, round: u32) -> impl Iterator<Item = &Epoch> {
+fn of_round(run: &RunData, round: u32) -> impl Iterator<Item = &EpochRecord> {
     run.training.iter().filter(move |epoch| epoch.round == round)
 }
 
@@ -98,7 +99,7 @@ fn typical(mut losses: Vec<f64>) -> Scale {
 
 fn curves(canvas: &mut Canvas, frame: &Frame, ink: Ink, run: &RunData, round: u32) {
     // What is above the typical losses is drawn at the upper edge.
-    let place = |epoch: &Epoch, loss: Option<f64>| {
+    let place = |epoch: &EpochRecord, loss: Option<f64>| {
         let (x, y) = frame.place(f64::from(epoch.epoch), loss?);
         Some((x, y.clamp(frame.corner.1, frame.bottom())))
     };

@@ -1,10 +1,10 @@
 //! Commands that a page quotes, since its reader may have come by neither front end.
 
-use crate::report::data::RunData;
 use crate::inference::config::{Config, Profile};
 use crate::named::Named;
 use crate::problem::record::Source;
 use crate::problem::tasks::Task;
+use crate::report::data::RunData;
 
 /// The call that simulates at the posterior of a run.
 pub(super) fn predicting(run: &RunData) -> &'static str {

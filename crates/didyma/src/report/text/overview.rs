@@ -3,16 +3,11 @@
 use super::summaries::Summaries;
 use super::{ParameterLine, cut_by_prior, parameter_lines, round_line};
 use crate::error::Result;
-use crate::inference::posterior::SampleStreams;
 use crate::report::data::columns;
-use crate::rng::{Purpose, Streams};
-use crate::run::{RunDir, Summary, posterior};
+use crate::run::{Findings, Summary};
 use didyma_plot::{escaped, number_to};
 use serde::Serialize;
 use std::fmt;
-
-/// Samples that the table of parameters is made of.
-const SAMPLES: usize = 10_000;
 
 /// A run in short; its field names are the JSON keys.
 #[derive(Clone, Debug, Serialize)]
@@ -32,17 +27,14 @@ pub struct Overview {
 }
 
 impl Overview {
-    /// A run from the disk.
-    pub fn read(run: &RunDir, threads: usize) -> Result<Self> {
-        let mut summary = Summary::read(run)?;
+    /// A run in short from what it found.
+    pub fn of(findings: &Findings) -> Result<Self> {
+        let (run, mut summary) = (findings.run(), findings.results().clone());
         let ((simulations, failed), mut parameters) = (run.counts()?, Vec::new());
-        if let Some(last) = summary.rounds.last().map(|round| round.round) {
-            let posterior = posterior(run)?;
-            let observed = Summaries::of_round(run, last)?.far(posterior.observation());
+        if let (Some(posterior), Some(last)) = (findings.posterior(), summary.rounds.last()) {
+            let observed = Summaries::of_round(run, last.round)?.far(posterior.observation());
             summary.warnings.extend(observed);
-            let from = SampleStreams::new(Streams::new(summary.seed), Purpose::Posterior, 0);
-            let theta = posterior.draw(SAMPLES, from, threads)?.theta;
-            let samples = columns(&theta, posterior.dim());
+            let samples = columns(findings.samples()?.unwrap_or_default(), posterior.dim());
             summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
             parameters = parameter_lines(posterior.prior(), &samples, summary.truth.as_deref());
         }

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::inference::SimulatedRow;
-use crate::run::{Manifest, RunDir};
+use crate::run::RunDir;
 use didyma_plot::number_to;
 
 /// Where each summary fell in a round.
@@ -20,7 +20,7 @@ impl Summaries {
     /// Of the successful simulations of a round.
     pub fn of_round(run: &RunDir, round: u32) -> Result<Self> {
         // A task of another version has no names here.
-        let names = Manifest::of(run)?.problem().map_or_else(|_| Vec::new(), |task| task.summaries);
+        let names = run.manifest().task().map_or_else(|_| Vec::new(), |task| task.summaries);
         Ok(Self::new(names, &run.rows()?, round))
     }
 

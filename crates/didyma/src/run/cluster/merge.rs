@@ -25,7 +25,7 @@ impl RunDir {
     /// whose training has not begun, which successes replace. All rows of a shard are checked before any is stored: they
     /// must be of this run, and have the parameters that were proposed.
     pub fn merge(&mut self, shards: &[impl AsRef<Path>]) -> Result<Merged> {
-        let (manifest, open) = (Manifest::of(self)?, self.rounds()?.len() as u32 + 1);
+        let (manifest, open) = (self.manifest().clone(), self.rounds()? as u32 + 1);
         let (mut merged, mut proposals) = (Merged::default(), HashMap::new());
         for path in shards.iter().map(AsRef::as_ref) {
             let refuse =

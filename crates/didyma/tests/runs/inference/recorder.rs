@@ -2,10 +2,10 @@
 
 use super::{samples, tiny};
 use didyma::config::{Config, Profile};
-use didyma::run::{CHECKPOINT, DATABASE, Manifest, Recorder, RunDir, posterior, progress};
+use didyma::infer_from;
+use didyma::run::{CHECKPOINT, DATABASE, Manifest, RunDir, execute};
 use didyma::tasks::Task;
 use didyma::{Event, Observer};
-use didyma::{State, infer_from};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -28,16 +28,13 @@ impl Observer for FirstCheckpoint {
 fn recorded(dir: &Path, config: &Config) {
     let task = Task::named("two-moons").unwrap();
     let manifest = Manifest::of_task(&task.name, config.clone());
-    let run = RunDir::create(dir, &manifest.to_json().to_string()).unwrap();
-    let first = FirstCheckpoint { from: run.file(CHECKPOINT), to: dir.with_extension("first") };
-    let mut observer = (Recorder::new(run, Vec::new()).unwrap(), first);
-    let found =
-        infer_from(&task.problem, None, config, 2, State::default(), &mut observer).unwrap();
-    observer.0.export(found.posterior.as_ref(), 2).unwrap();
+    let run = RunDir::create(dir, &manifest).unwrap();
+    let mut first = FirstCheckpoint { from: run.file(CHECKPOINT), to: dir.with_extension("first") };
+    execute(run, &task.problem, None, 2, &mut first).unwrap();
 }
 
 fn refusal(dir: &Path) -> String {
-    progress(&RunDir::open(dir).unwrap()).unwrap_err().to_string()
+    RunDir::open(dir).unwrap().progress().unwrap_err().to_string()
 }
 
 #[test]
@@ -47,11 +44,11 @@ fn a_finished_run_is_read_back() {
     let config = tiny(Profile::Default);
     recorded(&dir, &config);
     let run = RunDir::read(&dir).unwrap();
-    let found = progress(&run).unwrap();
+    let found = run.progress().unwrap();
     assert_eq!((found.rows.len(), found.reports.len()), (240, 2));
     let task = Task::named("two-moons").unwrap();
     let again = infer_from(&task.problem, None, &config, 1, found, &mut ()).unwrap();
-    let (again, stored) = (again.posterior.unwrap(), posterior(&run).unwrap());
+    let (again, stored) = (again.posterior.unwrap(), run.posterior().unwrap());
     assert_eq!(samples(&again, 100), samples(&stored, 100));
 }
 
@@ -72,7 +69,7 @@ fn files_of_different_times_are_told_apart() {
         rusqlite::Connection::open(dir.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
     };
     change("DELETE FROM rounds");
-    progress(&RunDir::open(&dir).unwrap()).unwrap();
+    RunDir::open(&dir).unwrap().progress().unwrap();
     change("DELETE FROM simulations WHERE \"index\" > 50");
     let told = refusal(&dir);
     assert!(told.contains(CHECKPOINT) && told.contains("newer than the database"), "{told}");
@@ -87,11 +84,11 @@ fn without_a_checkpoint_only_what_is_carried_is_lost() {
         config.train.epochs = 3;
         recorded(&dir, &config);
         std::fs::remove_file(dir.join(CHECKPOINT)).unwrap();
-        let found = progress(&RunDir::open(&dir).unwrap()).unwrap();
+        let found = RunDir::open(&dir).unwrap().progress().unwrap();
         assert!(found.training.is_some_and(|t| t.round == 2 && t.fit.stop.is_some()), "{name}");
         let sql = "DELETE FROM rounds WHERE round = 2";
         rusqlite::Connection::open(dir.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
-        let found = progress(&RunDir::open(&dir).unwrap());
+        let found = RunDir::open(&dir).unwrap().progress();
         match profile {
             Profile::Default => assert_eq!(found.unwrap().training.unwrap().round, 1),
             Profile::Paper => {

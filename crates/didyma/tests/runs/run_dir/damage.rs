@@ -1,6 +1,6 @@
 //! Damaged, foreign and newer databases are told apart, and nothing in them is taken for data.
 
-use super::{CONFIG, row, rows, stored, told};
+use super::{manifest, row, rows, stored, told};
 use didyma::SimulatedRow;
 use didyma::run::{DATABASE, RunDir};
 
@@ -22,11 +22,11 @@ fn other_and_newer_databases_are_told_apart() {
     assert!(open == read && open.contains("its configuration does not match"), "{open}");
     let (open, read) = change("PRAGMA application_id = 5");
     assert!(open == read && open.contains("a database of another program"), "{open}");
-    assert!(told(RunDir::create(&dir, CONFIG)).contains("holds files of something else"));
+    assert!(told(RunDir::create(&dir, &manifest())).contains("holds files of something else"));
     std::fs::write(&database, "theta,x\n1,2\n").unwrap();
     let (open, read) = (told(RunDir::open(&dir)), told(RunDir::read(&dir)));
     assert!(open == read && open.contains("it is no SQLite database"), "{open}");
-    assert!(told(RunDir::create(&dir, CONFIG)).contains("holds files of something else"));
+    assert!(told(RunDir::create(&dir, &manifest())).contains("holds files of something else"));
     assert_eq!(std::fs::read(&database).unwrap(), b"theta,x\n1,2\n");
 }
 

@@ -5,11 +5,37 @@
 mod damage;
 mod process;
 
-use didyma::SimulatedRow;
-use didyma::run::{DATABASE, RunDir};
+use didyma::run::{DATABASE, Manifest, RunDir};
+use didyma::training::StopReason;
+use didyma::{Config, RoundReport, Scores, SimulatedRow};
 use std::path::Path;
 
-const CONFIG: &str = "{\"task\":\"two-moons\",\"θ\":2}";
+fn manifest() -> Manifest {
+    Manifest::of_task("two-moons", Config::default())
+}
+
+fn report(round: u32) -> RoundReport {
+    RoundReport {
+        round,
+        simulations: 100,
+        failures: 20,
+        epochs: 1,
+        steps: 1,
+        stop_reason: StopReason::Budget,
+        seconds_simulate: 0.0,
+        seconds_train: 0.0,
+        seconds_score: 0.0,
+        train_loss: Some(f64::from(round)),
+        validation_loss: None,
+        scores: Scores::default(),
+        outside_prior: 0.0,
+        pairs: 1,
+        recentred: false,
+        device: String::new(),
+        validity: None,
+    }
+}
+
 /// Simulations that are stored at once.
 const BATCH: u32 = 7;
 
@@ -29,10 +55,10 @@ fn rows(count: u32) -> Vec<SimulatedRow> {
 
 /// A run with 120 simulations, two rounds and an event, in `dir`.
 fn stored(dir: &Path) -> RunDir {
-    let mut run = RunDir::create(dir, CONFIG).unwrap();
+    let mut run = RunDir::create(dir, &manifest()).unwrap();
     run.store(&rows(120)).unwrap();
-    run.finish_round(1, "{\"loss\":1}").unwrap();
-    run.finish_round(2, "{\"loss\":2}").unwrap();
+    run.finish_round(&report(1)).unwrap();
+    run.finish_round(&report(2)).unwrap();
     run.log("begin", "{}").unwrap();
     run
 }
@@ -51,9 +77,10 @@ fn a_run_comes_back_as_it_was() {
     run.store(&[changed, row(120)]).unwrap();
     drop(run);
     for run in [RunDir::open(&dir).unwrap(), RunDir::read(&dir).unwrap()] {
-        assert_eq!((run.config(), run.version()), (CONFIG, env!("CARGO_PKG_VERSION")));
+        assert_eq!((run.manifest(), run.version()), (&manifest(), env!("CARGO_PKG_VERSION")));
         assert_eq!(run.rows().unwrap(), rows(121), "what is there already is kept");
-        assert_eq!(run.rounds().unwrap(), ["{\"loss\":1}", "{\"loss\":2}"]);
+        assert_eq!(run.reports().unwrap(), [report(1), report(2)]);
+        assert_eq!(run.rounds().unwrap(), 2);
         let events = run.events().unwrap();
         assert!(events.len() == 1 && events[0].0 > 1.7e9 && events[0].1 == "begin");
     }
@@ -87,9 +114,9 @@ fn readers_count_simulations_and_see_whether_a_process_works_on_the_run() {
 #[test]
 fn failures_are_forgotten_unless_a_model_rests_on_them() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = RunDir::create(folder.path(), CONFIG).unwrap();
+    let mut run = RunDir::create(folder.path(), &manifest()).unwrap();
     run.store(&rows(120)).unwrap();
-    run.finish_round(1, "{\"loss\":1}").unwrap();
+    run.finish_round(&report(1)).unwrap();
     assert!(told(run.forget_failures(1)).contains("training has not begun"));
     assert_eq!(run.forget_failures(2).unwrap(), 4);
     assert_eq!(run.counts().unwrap(), (116, 20), "every fifth of round 1 failed, and still has");
@@ -102,10 +129,10 @@ fn failures_are_forgotten_unless_a_model_rests_on_them() {
 fn a_run_begins_only_in_a_directory_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
-    let create = |name: &str| RunDir::create(&dir.join(name), CONFIG);
+    let create = |name: &str| RunDir::create(&dir.join(name), &manifest());
     std::fs::write(dir.join("file"), "").unwrap();
     assert!(told(create("file")).contains("is a file, but a run needs a directory"));
-    assert!(told(RunDir::create(dir, CONFIG)).contains("holds files of something else"));
+    assert!(told(RunDir::create(dir, &manifest())).contains("holds files of something else"));
     assert!(!dir.join("lock").exists(), "nothing is left where no run can begin");
     drop(create("run").unwrap());
     let exists = "already holds a run: continue it, or choose another directory";
@@ -128,7 +155,7 @@ fn a_run_begins_only_in_a_directory_of_its_own() {
 #[test]
 fn readers_see_whole_batches_while_another_writes() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = RunDir::create(folder.path(), CONFIG).unwrap();
+    let mut run = RunDir::create(folder.path(), &manifest()).unwrap();
     let reader = RunDir::read(folder.path()).unwrap();
     for count in 1..=50 {
         run.store(&rows(BATCH * count)[(BATCH * (count - 1)) as usize..]).unwrap();

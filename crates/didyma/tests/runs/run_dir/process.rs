@@ -1,6 +1,6 @@
 //! What other processes find: locks, kills at any moment, full disks and directories that cannot be written.
 
-use super::{BATCH, CONFIG, rows, stored, told};
+use super::{BATCH, manifest, rows, stored, told};
 use didyma::run::RunDir;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,12 @@ fn child() {
         "open" => println!("\nsays {}", told(RunDir::open(&dir))),
         "create" => {
             println!("\nsays ready");
-            drop(RunDir::create(&dir, CONFIG).unwrap());
+            drop(RunDir::create(&dir, &manifest()).unwrap());
         }
         "read" => println!("\nsays {}", RunDir::read(&dir).unwrap().rows().unwrap().len()),
         "store" => {
-            let mut run = RunDir::open(&dir).or_else(|_| RunDir::create(&dir, CONFIG)).unwrap();
+            let mut run =
+                RunDir::open(&dir).or_else(|_| RunDir::create(&dir, &manifest())).unwrap();
             let mut count = run.rows().unwrap().len() as u32;
             println!("\nsays {count}");
             loop {
@@ -120,9 +121,9 @@ fn a_killed_beginning_is_a_run_or_can_begin_again() {
         Storing::start("create", &dir).killed(1, Duration::from_micros(150 * kill * kill));
         let run = match RunDir::open(&dir) {
             Ok(run) => run,
-            Err(_) => RunDir::create(&dir, CONFIG).unwrap(),
+            Err(_) => RunDir::create(&dir, &manifest()).unwrap(),
         };
-        assert_eq!(run.config(), CONFIG);
+        assert_eq!(*run.manifest(), manifest());
     }
 }
 

@@ -1,29 +1,25 @@
-//! What training comes to, kept in memory.
+//! The outcome of training, kept in memory.
 
 use crate::error::Result;
 use crate::inference::events::{Event, Observer};
 use crate::inference::posterior::Posterior;
-use crate::inference::{RoundReport, Training};
-use serde_json::{Value, json};
+use crate::inference::{EpochRecord, RoundReport, Training};
 use std::ops::ControlFlow;
 
-/// Keeps what training comes to.
-pub(super) struct Keeping<'a> {
+/// Keeps the outcome of training.
+pub(super) struct Keeper<'a> {
     pub training: Option<Training>,
     pub finished: Option<(RoundReport, Posterior)>,
-    pub epochs: Vec<Value>,
+    pub epochs: Vec<EpochRecord>,
     pub observer: &'a mut dyn Observer,
 }
 
-impl Observer for Keeping<'_> {
+impl Observer for Keeper<'_> {
     fn notice(&mut self, event: &Event) -> Result<ControlFlow<()>> {
         let go_on = self.observer.notice(event)?;
         match event {
             Event::Epoch { report, fit, coordinates, recentred } => {
-                self.epochs.push(json!({
-                    "round": report.round, "epoch": report.epoch,
-                    "train_loss": report.train_loss, "validation_loss": report.validation_loss,
-                }));
+                self.epochs.push(EpochRecord::new(report, None));
                 if go_on.is_break() || fit.stop.is_some() {
                     let (coordinates, fit) = ((*coordinates).clone(), (*fit).clone());
                     let (round, recentred) = (report.round, *recentred);

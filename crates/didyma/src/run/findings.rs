@@ -1,0 +1,132 @@
+//! The findings of a run: everything that summary, page and exports are made of, read and drawn once.
+
+use super::{POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summary};
+use crate::error::Result;
+use crate::inference::posterior::{Posterior, SampleStreams, Samples};
+use crate::rng::{Purpose, Streams};
+use crate::storage::{Table, npz};
+use serde_json::json;
+use std::cell::OnceCell;
+use std::path::Path;
+
+/// Samples that tables and figures are made of.
+const DRAWN: usize = 10_000;
+
+/// The findings of a run so far: its results in short, its posterior, and samples of it.
+#[derive(Debug)]
+pub struct Findings {
+    run: RunDir,
+    summary: Summary,
+    posterior: Option<Posterior>,
+    samples: OnceCell<Samples>,
+    threads: usize,
+}
+
+impl Findings {
+    /// Reads the findings of a run, also while it goes on.
+    pub fn read(path: &Path, threads: usize) -> Result<Self> {
+        Self::of(RunDir::read(path)?, threads)
+    }
+
+    /// The findings of a run that is open.
+    pub fn of(run: RunDir, threads: usize) -> Result<Self> {
+        let summary = Summary::read(&run)?;
+        let posterior = if summary.rounds.is_empty() { None } else { Some(run.posterior()?) };
+        Ok(Self::new(run, summary, posterior, threads))
+    }
+
+    pub(super) fn new(
+        run: RunDir,
+        summary: Summary,
+        posterior: Option<Posterior>,
+        threads: usize,
+    ) -> Self {
+        Self { run, summary, posterior, samples: OnceCell::new(), threads }
+    }
+
+    /// The directory of the run.
+    pub fn run(&self) -> &RunDir {
+        &self.run
+    }
+
+    /// The results in short.
+    pub fn results(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// True if all rounds are finished.
+    pub fn is_finished(&self) -> bool {
+        self.summary.finished
+    }
+
+    /// The posterior of the last finished round.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        self.posterior.as_ref()
+    }
+
+    /// Threads to compute with.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The posterior alone.
+    pub fn into_posterior(self) -> Option<Posterior> {
+        self.posterior
+    }
+
+    /// Samples of the posterior, drawn when they are first asked for; none before the first round is finished.
+    pub fn samples(&self) -> Result<Option<&[f32]>> {
+        let drawn = self.draws()?;
+        Ok(drawn.map(|all| &all.theta[..(DRAWN * all.dim).min(all.theta.len())]))
+    }
+
+    /// Enough draws for the tables and for the files. Fewer draws are the first ones of more.
+    fn draws(&self) -> Result<Option<&Samples>> {
+        let Some(posterior) = &self.posterior else { return Ok(None) };
+        if let Some(samples) = self.samples.get() {
+            return Ok(Some(samples));
+        }
+        let config = &self.summary.config;
+        let count = if self.is_finished() { DRAWN.max(config.samples) } else { DRAWN };
+        let streams = SampleStreams::new(Streams::new(config.seed), Purpose::Posterior, 0);
+        let drawn = posterior.draw(count, streams, self.threads)?;
+        Ok(Some(self.samples.get_or_init(|| drawn)))
+    }
+
+    /// Writes the results into the directory, and lets go of its lock: from here on it is read only.
+    pub(super) fn exported(self, path: &Path) -> Result<Self> {
+        self.export()?;
+        let Self { run, mut summary, posterior, samples, threads } = self;
+        // Written results name the program that wrote them; a run read back, the one that began it.
+        summary.version = run.version().to_owned();
+        drop(run);
+        Ok(Self { run: RunDir::read(path)?, summary, posterior, samples, threads })
+    }
+
+    /// Writes the summary, and when all rounds are finished the samples before it.
+    fn export(&self) -> Result<()> {
+        if let Some(posterior) = self.posterior.as_ref().filter(|_| self.is_finished()) {
+            self.export_samples(posterior)?;
+        }
+        self.run.write_summary(&self.summary)
+    }
+
+    fn export_samples(&self, posterior: &Posterior) -> Result<()> {
+        let manifest = self.run.manifest();
+        let (rounds, rows) = (manifest.config.rounds, manifest.config.samples);
+        // It is there already, unless it was lost since.
+        self.run.save_model(rounds, posterior)?;
+        let Some(Samples { theta, dim, .. }) = self.draws()? else { return Ok(()) };
+        let (theta, dim) = (theta[..rows * dim].to_vec(), *dim);
+        let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
+        let columns: Vec<Vec<f32>> =
+            (0..dim).map(|i| theta.iter().skip(i).step_by(dim).copied().collect()).collect();
+        let shape = [1, rows];
+        let arrays: Vec<_> =
+            names.iter().zip(&columns).map(|(name, data)| (&**name, &shape[..], &**data)).collect();
+        let comment = json!({"didyma": env!("CARGO_PKG_VERSION"), "run": manifest.to_json()});
+        self.run.write(POSTERIOR_NPZ, &npz(&arrays, &comment.to_string())?)?;
+        let table = Table { columns: dim, names, data: theta };
+        self.run.write(POSTERIOR_CSV, table.text_after(&manifest.comments()).as_bytes())
+    }
+}
