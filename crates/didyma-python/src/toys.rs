@@ -7,9 +7,9 @@ use crate::wait::wait;
 use didyma::config::{Config, Profile};
 use didyma::estimator::alpha::{Model, advise};
 use didyma::estimator::{Estimator, Method, Settings};
-use didyma::lab::toy::{TOYS, Toy as Known};
 use didyma::levels::{LevelReport, LevelStudy, measure_batches};
 use didyma::rng::Streams;
+use didyma_lab::{TOYS, Toy as Known};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyModule};
 

@@ -50,8 +50,7 @@ mod error;
 mod evaluation;
 mod infer;
 mod inference;
-pub mod lab;
-mod math;
+pub mod math;
 mod named;
 mod network;
 pub mod parallel;
@@ -76,7 +75,6 @@ pub use inference::{
     SampleStreams, Scores, SimulatedRow, State, Training, config, failures, infer_from, propose,
     steps, truncation,
 };
-pub use math::dual;
 pub use named::Named;
 pub use network::kernel;
 pub use prior::{Marginal, Prior};

@@ -5,11 +5,11 @@ use crate::device::Opened;
 use didyma::Named;
 use didyma::estimator::{Plan, Settings, reduce};
 use didyma::kernel::gemm_peak;
-use didyma::lab::workload::{Shape, Steps};
 use didyma::rng::{Purpose, Streams};
 use didyma::training::Engine;
 use didyma::training::Machine;
 use didyma_cuda::Cuda;
+use didyma_lab::{Shape, Steps};
 use std::sync::Barrier;
 use std::time::Instant;
 

@@ -3,13 +3,14 @@
 use super::results::table;
 use super::{Section, Target};
 use didyma::Named;
-use didyma::lab::complexity::{ComplexityStudy, CostPoint, SchemeCost};
-use didyma::lab::convergence::{ConvergenceStudy, MethodConvergence, Verdict};
-use didyma::lab::toy::Toy;
 use didyma::levels::Estimate;
 use didyma::parallel;
 use didyma::report::{Curve, CurvePoint, Panel, Place, curves};
 use didyma::rng::Streams;
+use didyma_lab::{
+    ComplexityStudy, ConvergenceStudy, CostPoint, GapPoint, MethodConvergence, SchemeCost, Toy,
+    Verdict,
+};
 
 /// The seed of the studies.
 const SEED: u64 = 1;
@@ -165,11 +166,8 @@ fn gap_figure(methods: &[MethodConvergence]) -> String {
             let drawn = methods.iter().filter(|m| m.curves.get(i).is_some_and(|c| c.diverged == 0));
             let curve = |method: &MethodConvergence| {
                 let points = method.curves[i].points.iter().filter(|p| p.step > 0);
-                let point = |p: &didyma::lab::convergence::GapPoint| CurvePoint {
-                    x: p.step as f64,
-                    y: p.gap.mean,
-                    error: 0.0,
-                };
+                let point =
+                    |p: &GapPoint| CurvePoint { x: p.step as f64, y: p.gap.mean, error: 0.0 };
                 Curve {
                     name: method.name.clone(),
                     points: points.map(point).collect(),

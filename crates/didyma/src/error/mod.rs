@@ -350,7 +350,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn setting(
+    /// A setting outside its range: its name, its value and the values that are allowed.
+    pub fn setting(
         name: &'static str,
         value: impl std::fmt::Display,
         expected: impl Into<Cow<'static, str>>,

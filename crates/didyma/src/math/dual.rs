@@ -4,8 +4,10 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A value and its derivative with respect to one variable.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dual {
+pub struct Dual {
+    /// The value.
     pub value: f64,
+    /// Its derivative.
     pub slope: f64,
 }
 
@@ -15,20 +17,24 @@ impl Dual {
         Self { value, slope: 1.0 }
     }
 
+    /// e to this power.
     pub fn exp(self) -> Self {
         let value = self.value.exp();
         Self { value, slope: value * self.slope }
     }
 
+    /// 2 to this power.
     pub fn exp2(self) -> Self {
         let value = self.value.exp2();
         Self { value, slope: value * std::f64::consts::LN_2 * self.slope }
     }
 
+    /// The natural logarithm.
     pub fn ln(self) -> Self {
         Self { value: self.value.ln(), slope: self.slope / self.value }
     }
 
+    /// The square.
     pub fn square(self) -> Self {
         self * self
     }

@@ -1,8 +1,12 @@
 //! Mathematics that knows nothing of inference.
 
 pub(crate) mod cholesky;
-pub mod dual;
+pub(crate) mod dual;
 pub(crate) mod moments;
 pub(crate) mod normal;
 pub(crate) mod particles;
 pub(crate) mod regression;
+
+pub use dual::Dual;
+pub use moments::{Estimate, Moments};
+pub use regression::{Line, line};

@@ -13,7 +13,7 @@ pub struct Estimate {
 
 /// Sums of powers of deviations from the mean, updated one number at a time without cancellation (Pébay, 2008).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moments {
+pub struct Moments {
     count: f64,
     mean: f64,
     /// Σ (x − mean)^k for k = 2, 3, 4.
@@ -21,6 +21,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
+    /// Takes in a number.
     pub fn add(&mut self, value: f64) {
         let before = self.count;
         self.count += 1.0;
@@ -35,6 +36,7 @@ impl Moments {
         self.sums[0] += square;
     }
 
+    /// The mean so far.
     pub fn mean(&self) -> f64 {
         self.mean
     }
@@ -49,6 +51,7 @@ impl Moments {
         self.count * self.sums[2] / (self.sums[0] * self.sums[0])
     }
 
+    /// The mean with its standard error.
     pub fn estimate(&self) -> Estimate {
         Estimate { mean: self.mean, error: (self.variance() / self.count).sqrt() }
     }

@@ -42,10 +42,14 @@ pub(crate) fn log2_slope(points: &[(u32, f64, f64)]) -> Slope {
 
 /// A straight line y = intercept + slope · x through points of known precision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub struct Line {
+    /// The slope.
     pub slope: f64,
+    /// Its standard error.
     pub slope_error: f64,
+    /// y at x = 0.
     pub intercept: f64,
+    /// Its standard error.
     pub intercept_error: f64,
     /// Σ (residual / standard error)², to be compared with the number of points less 2.
     pub chi_squared: f64,
@@ -53,7 +57,7 @@ pub(crate) struct Line {
 
 /// The line through (x, y, variance of y) of least Σ residual² / variance. Its standard errors are those
 /// that follow from the variances; x has none.
-pub(crate) fn line(points: &[(f64, f64, f64)]) -> Line {
+pub fn line(points: &[(f64, f64, f64)]) -> Line {
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
         points.iter().map(|&(x, y, variance)| of(x, y) / variance).sum()
     };

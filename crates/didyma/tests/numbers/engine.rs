@@ -2,18 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::laws;
-use didyma::estimator::{Method, Plan};
+use crate::laws::{self, Case};
+use didyma::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings};
 use didyma::flow::Gradient;
 use didyma::kernel::Kernels;
-use didyma::lab::workload::{self, SHAPES, Shape};
 use didyma::rng::{Purpose, Streams};
 use didyma::training::Cpu;
 use didyma::training::{AdamConfig, CpuEngine, Engine};
 use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow, Tape};
+use rand::RngExt;
 use std::sync::{Arc, LazyLock};
 
 const STREAMS: Streams = Streams::new(3);
+/// Rows of the dataset.
+const ROWS: u32 = 10_000;
 
 mod cpu {
     crate::laws::test!(crate::engine::found);
@@ -27,8 +29,13 @@ fn found() -> &'static laws::Found {
 
 /// A step of TGRR, with an inclusive group and one too large for a tile added.
 fn plans(count: usize) -> Vec<Plan> {
-    let mut plans = workload::plans(STREAMS, Method::Tgrr, count).unwrap();
-    for plan in &mut plans {
+    let mut estimator = Estimator::new(Settings::paper(Method::Tgrr)).unwrap();
+    let mut pool = Pool::new(0..ROWS, Replacement::Without).unwrap();
+    let mut plans = vec![Plan::default(); count];
+    for (step, plan) in (0..).zip(&mut plans) {
+        let mut rng = STREAMS.stream(Purpose::Plan, 0, step);
+        let batch: Vec<u32> = (0..100).map(|_| rng.random_range(0..ROWS)).collect();
+        estimator.plan(&batch, &mut pool, &mut rng, plan).unwrap();
         plan.group(5, (0..45).map(|i| 7 * i)).own(0.3).log_mean_exp(0.2);
         plan.group(9, (0..701).map(|i| 4 + 11 * i))
             .share_first()
@@ -40,19 +47,14 @@ fn plans(count: usize) -> Vec<Plan> {
     plans
 }
 
-/// Two Moons' size, with a log prior that differs from row to row.
-fn data() -> Dataset {
-    let data = SHAPES[0].data(&STREAMS).unwrap();
-    let log_prior: Vec<f64> = (0..data.len()).map(|i| (i as f64).sin()).collect();
-    Dataset::new(data.theta(), data.x(), &log_prior).unwrap()
+/// A small flow, so that hundreds of steps take a second, with data of Two Moons' size.
+fn case() -> Case {
+    Case::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }, ROWS as usize)
 }
 
-/// A small flow, so that hundreds of steps take a second.
-fn engine(threads: usize, config: AdamConfig) -> CpuEngine {
-    let flow =
-        SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap();
-    let params = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
-    CpuEngine::new(flow, params, &data(), config, threads).unwrap()
+fn engine(case: &Case, threads: usize) -> CpuEngine {
+    let params = case.flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
+    CpuEngine::new(case.flow.clone(), params, &case.data, AdamConfig::default(), threads).unwrap()
 }
 
 fn params(engine: &CpuEngine, len: usize) -> Vec<f32> {
@@ -63,16 +65,14 @@ fn params(engine: &CpuEngine, len: usize) -> Vec<f32> {
 
 #[test]
 fn same_bytes_for_any_number_of_threads() {
-    let flow =
-        SplineFlow::new(FlowConfig { layers: 3, units: 20, ..FlowConfig::new(2, 2) }).unwrap();
-    let plans = plans(20);
+    let (case, plans) = (case(), plans(20));
     let mut first: Option<(Vec<u32>, u64)> = None;
     for threads in [1, 2, 3, 8] {
-        let mut engine = engine(threads, AdamConfig::default());
+        let mut engine = engine(&case, threads);
         for step in 0..200 {
             engine.step(&plans[step % plans.len()], 1e-3).unwrap();
         }
-        let bits = params(&engine, flow.params_len()).iter().map(|p| p.to_bits()).collect();
+        let bits = params(&engine, case.flow.params_len()).iter().map(|p| p.to_bits()).collect();
         let found = (bits, engine.take_loss().unwrap().to_bits());
         match &first {
             None => first = Some(found),
@@ -86,14 +86,13 @@ fn same_bytes_for_any_number_of_threads() {
 /// gradient for a typical tensor. The bound allows ten times that.
 #[test]
 fn gradient_in_f32_is_close_to_that_in_f64() {
+    let Case { flow, data, .. } = &Case::new(FlowConfig::new(4, 9), 96);
     for kernels in Kernels::<f32>::available() {
-        let shape = Shape::named("lotka-volterra").unwrap();
-        let (flow, data) = (shape.flow().unwrap(), shape.data(&STREAMS).unwrap());
         let params: Vec<f32> = flow.initial_params(&mut STREAMS.stream(Purpose::Weights, 0, 0));
         let wide: Vec<f64> = params.iter().map(|&p| f64::from(p)).collect();
         let (mut tape, mut exact_tape) = (
-            Tape::with_kernels(&flow, 96, kernels),
-            Tape::with_kernels(&flow, 96, Kernels::<f64>::scalar()),
+            Tape::with_kernels(flow, 96, kernels),
+            Tape::with_kernels(flow, 96, Kernels::<f64>::scalar()),
         );
         for i in 0..96 {
             if i % 32 == 0 {

@@ -586,3 +586,12 @@ fn the_recipe_cannot_be_improved() {
         }
     }
 }
+
+#[test]
+fn alpha_is_a_number_or_the_papers() {
+    assert_eq!("paper".parse(), Ok(Alpha::Paper));
+    assert_eq!("1.25".parse(), Ok(Alpha::Value(1.25)));
+    assert!("best".parse::<Alpha>().is_err());
+    let alpha = |method| Settings::paper(method).alpha();
+    assert_eq!((alpha(Method::Ru), alpha(Method::Grr), alpha(Method::Tgrr)), (1.4, 1.209, 1.673));
+}

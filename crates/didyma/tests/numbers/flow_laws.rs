@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use didyma::flow::Gradient;
-use didyma::kernel::Kernels;
+use didyma::kernel::{Kernels, Real};
 use didyma::rng::{Purpose, Streams};
 use didyma::{FlowConfig, SplineFlow, Tape};
 use proptest::prelude::*;
@@ -314,5 +314,45 @@ fn samples_agree_with_the_density() {
                 "{share} of the samples, density {p} ± {tolerance}"
             );
         }
+    }
+}
+
+#[test]
+fn flops_are_those_of_the_matrices() {
+    // Lotka-Volterra: per pair and layer 4 · 50² + 58 · 50 + 2 · 50 + 4², three times; per group
+    // 3 · 9 · 50, twice.
+    let flow = SplineFlow::new(FlowConfig::new(4, 9)).unwrap();
+    let expected = 2 * 8 * (3 * 13_016 * 3_543 + 2 * 1_350 * 203);
+    assert_eq!(flow.flops(3_543, 203), expected);
+}
+
+#[test]
+fn first_weights_have_the_bounds_of_their_layers() {
+    let flow = SplineFlow::new(FlowConfig::new(4, 9)).unwrap();
+    let streams = Streams::new(2);
+    let params: Vec<f64> = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
+    for tensor in flow.tensors() {
+        let values = &params[tensor.range.clone()];
+        let bound = match tensor.name.split('.').nth_back(1).unwrap() {
+            "initial" => 1.0 / 11f64.sqrt(),
+            "context" => 1.0 / 3.0,
+            "first" | "last" => 1.0 / 50f64.sqrt(),
+            "second" => 1e-3,
+            _ if tensor.name.ends_with("diagonal") => {
+                assert!(values.iter().all(|u| (u.softplus() + 1e-3 - 1.0).abs() < 1e-12));
+                continue;
+            }
+            _ => {
+                assert!(values.iter().all(|&v| v == 0.0), "{}", tensor.name);
+                continue;
+            }
+        };
+        // A uniform variable on ±bound: the mean square is bound² / 3, with a standard error of
+        // bound² √(4/45) / √n; 5 of these for some 60 tensors.
+        let n = values.len() as f64;
+        let mean_square = values.iter().map(|v| v * v).sum::<f64>() / n;
+        let error = 5.0 * bound * bound * (4.0 / 45.0 / n).sqrt();
+        assert!(values.iter().all(|v| v.abs() <= bound), "{}", tensor.name);
+        assert!((mean_square - bound * bound / 3.0).abs() < error, "{}", tensor.name);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs: problems, simulators, rounds, the directory of a run, reports, and studies of whole runs.
+//! Runs: problems, simulators, rounds, the directory of a run, reports, and the levels of a trained flow.
 
 mod abc;
 mod columns;
@@ -7,7 +7,5 @@ mod problem;
 mod report;
 mod run_dir;
 mod simulator;
-mod studies;
 mod tasks;
-mod toys;
 mod trained;

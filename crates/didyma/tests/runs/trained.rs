@@ -5,7 +5,6 @@
 use didyma::Posterior;
 use didyma::config::{Config, Meaning, Profile};
 use didyma::estimator::{Coupling, Estimator, Method, Plan, Settings, reduce};
-use didyma::lab::workload::SHAPES;
 use didyma::levels::{Evaluated, LevelReport, LevelStudy, Objective, TrainedFlow};
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
@@ -14,6 +13,7 @@ use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow};
 use didyma::{Event, Observer};
 use didyma::{SimulatedRow, State, infer_from};
 use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
 use std::ops::ControlFlow;
 
 const STREAMS: Streams = Streams::new(5);
@@ -22,9 +22,11 @@ const ROWS: usize = 1500;
 
 /// Rows of Two Moons' size, with a log prior that differs from row to row.
 fn data() -> Dataset {
-    let data = SHAPES[0].data(&STREAMS).unwrap();
-    let first = |rows: Rows<'_>| rows.data()[..2 * ROWS].to_vec();
-    let (theta, x) = (first(data.theta()), first(data.x()));
+    let normal = |index: u64| -> Vec<f32> {
+        let mut rng = STREAMS.stream(Purpose::Synthetic, 0, index);
+        (0..2 * ROWS).map(|_| StandardNormal.sample(&mut rng)).collect()
+    };
+    let (theta, x) = (normal(0), normal(1));
     let log_prior: Vec<f64> = (0..ROWS).map(|i| (i as f64).sin()).collect();
     let rows = |name, data| Rows::new(name, data, 2).unwrap();
     Dataset::new(rows("theta", &theta), rows("x", &x), &log_prior).unwrap()

@@ -8,8 +8,8 @@ use crate::output::show;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use didyma::estimator::Method;
-use didyma::lab::workload::{POOL, SHAPES, Shape};
 use didyma::parallel;
+use didyma_lab::{POOL, SHAPES, Shape};
 
 /// Time one training step: gather, log-density, loss, gradient, clipping and Adam.
 ///

@@ -11,11 +11,11 @@ use clap::{ArgGroup, Parser};
 use didyma::Named;
 use didyma::config::Config;
 use didyma::estimator::{Difference, Method, Settings, Source};
-use didyma::lab::toy::{TOYS, Toy};
 use didyma::levels::{LevelStudy, Objective, TrainedFlow, level_settings};
 use didyma::parallel;
 use didyma::rng::Streams;
 use didyma::run::RunDir;
+use didyma_lab::{TOYS, Toy};
 use report::{Levels, Subject};
 use std::path::{Path, PathBuf};
 

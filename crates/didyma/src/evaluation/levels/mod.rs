@@ -15,8 +15,8 @@ use crate::inference::config::Config;
 use crate::rng::Stream;
 use crate::training::estimator::{Alpha, Blocks, Coupling, Method, Plan, Settings, Source, Tails};
 
-/// Something whose loss and gradient can be evaluated query by query: the toys of [`crate::lab::toy`], or
-/// a flow with its dataset.
+/// Something whose loss and gradient can be evaluated query by query: a toy, or a flow with its
+/// dataset.
 pub trait Objective: Source {
     /// Number of parameters that the gradient has.
     fn gradient_len(&self) -> usize;

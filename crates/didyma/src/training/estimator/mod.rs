@@ -69,7 +69,6 @@ mod plan;
 mod reduce;
 mod settings;
 
-pub(crate) use reduce::reduce_loss;
 pub(crate) use settings::LARGEST_BLOCK;
 
 pub use choices::{Alpha, Blocks, Coupling, Difference, Levels, Method, Tails, Target};
@@ -77,5 +76,5 @@ pub use draw::{Draws, Pool, Replacement, Source};
 pub use law::LevelLaw;
 pub use multilevel::Estimator;
 pub use plan::{Group, GroupMut, Plan, Term};
-pub use reduce::reduce;
+pub use reduce::{reduce, reduce_loss};
 pub use settings::Settings;

@@ -42,7 +42,7 @@ pub fn reduce(
 }
 
 /// The loss of [`reduce`] alone, for half of the exponentials.
-pub(crate) fn reduce_loss(plan: &Plan, group: &Group, log_q0: f64, log_g: &mut [f64]) -> f64 {
+pub fn reduce_loss(plan: &Plan, group: &Group, log_q0: f64, log_g: &mut [f64]) -> f64 {
     log_g.iter_mut().zip(plan.log_weights(group)).for_each(|(u, w)| *u += w);
     let (shared, u) = log_g.split_at(usize::from(group.shared));
     let term = |term: &Term| {

@@ -76,14 +76,14 @@ fn normal(index: u64, count: usize) -> Vec<f32> {
 }
 
 /// A flow with its parameters, and data for it.
-struct Case {
-    flow: SplineFlow,
+pub struct Case {
+    pub flow: SplineFlow,
     params: Vec<f32>,
-    data: Dataset,
+    pub data: Dataset,
 }
 
 impl Case {
-    fn new(config: FlowConfig, rows: usize) -> Self {
+    pub fn new(config: FlowConfig, rows: usize) -> Self {
         let (theta, x) = (normal(0, rows * config.theta_dim), normal(1, rows * config.x_dim));
         let log_prior: Vec<f64> = (0..rows).map(|i| (i as f64).sin()).collect();
         let theta = Rows::new("theta", &theta, config.theta_dim).unwrap();

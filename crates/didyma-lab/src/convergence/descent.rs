@@ -1,10 +1,10 @@
 //! Constant-step descent on a toy with one estimator of the gradient.
 
-use crate::error::Result;
-use crate::evaluation::levels::Objective;
-use crate::lab::toy::{Toy, ToyQueries};
-use crate::rng::Stream;
-use crate::training::estimator::{Coupling, Estimator, Method, Plan, Settings, Target};
+use crate::toy::{Toy, ToyQueries};
+use didyma::Result;
+use didyma::estimator::{Coupling, Estimator, Method, Plan, Settings, Target};
+use didyma::levels::Objective;
+use didyma::rng::Stream;
 
 /// φ minus the truth, beyond which a descent is given up: at −3 in c, q is 20 times too narrow.
 const RANGE: f64 = 3.0;

@@ -1,7 +1,7 @@
 //! The Hessian of a toy's loss, and what little of matrices is needed for it.
 
-use crate::error::Result;
-use crate::lab::toy::Toy;
+use crate::toy::Toy;
+use didyma::Result;
 
 pub(super) type Vector = [f64; 3];
 pub(super) type Matrix = [Vector; 3];

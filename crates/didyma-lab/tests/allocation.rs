@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use didyma::estimator::{Method, Plan, Settings};
-use didyma::lab::workload::{self, POOL, SHAPES, Steps};
 use didyma::rng::{Purpose, Streams};
 use didyma::score::{Output, ScoreConfig, ScoreModel};
 use didyma::training::{AdamConfig, Engine, Noise, ScoreEngine};
+use didyma_lab::{POOL, SHAPES, Steps, plans};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,7 +47,7 @@ fn step_of_a_flow() {
     let streams = Streams::new(1);
     for threads in [1, 3] {
         let mut engine = SHAPES[0].engine(&streams, threads).unwrap();
-        let mut plans = workload::plans(streams, Method::Tgrr, 8).unwrap();
+        let mut plans = plans(streams, Method::Tgrr, 8).unwrap();
         plans[0].group(3, (0..1000).map(|i| 9 * i)).own(0.1).log_mean_exp(0.5);
         plans.sort_by_key(|plan| std::cmp::Reverse(plan.pairs()));
         let mut steps = Steps::new(streams, Settings::paper(Method::Tgrr), POOL).unwrap();

@@ -2,10 +2,10 @@
 
 use super::curvature::{Curvature, Matrix, Vector, derivative, product, scaled, sum, transposed};
 use super::descent::{Descent, Gradients, is_sane};
-use crate::error::Result;
-use crate::lab::toy::Toy;
-use crate::math::moments::{Estimate, Moments};
-use crate::rng::{Purpose, Stream, Streams};
+use crate::toy::Toy;
+use didyma::Result;
+use didyma::math::{Estimate, Moments};
+use didyma::rng::{Purpose, Stream, Streams};
 
 /// What theory says of a method.
 #[derive(Clone, Debug)]
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn the_stationary_gap_is_that_of_the_recursion() {
         let zero = Estimate { mean: 0.0, error: 0.0 };
-        let toy = crate::lab::toy::TOYS[2];
+        let toy = crate::toy::TOYS[2];
         let curvature = Curvature::at_truth(&toy).expect("exact gradients are finite");
         let slope = [[4.0, 0.5, 0.0], [1.0, 2.0, 0.0], [0.0, 0.2, 1.0]];
         let noise = [[3.0, 1.0, 0.0], [1.0, 5.0, 0.5], [0.0, 0.5, 7.0]];

@@ -11,21 +11,21 @@
 //!
 //! and the loss L(φ) = E[−log g + log Z] is the mean of quadratics in Gaussian variables.
 
-use crate::error::Result;
-use crate::evaluation::levels::Objective;
-use crate::math::dual::Dual;
-use crate::rng::Stream;
-use crate::training::estimator::{Draws, Group, Plan, Source, reduce, reduce_loss};
+use didyma::Result;
+use didyma::estimator::{Draws, Group, Plan, Source, reduce, reduce_loss};
+use didyma::levels::Objective;
+use didyma::math::Dual;
+use didyma::rng::Stream;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 /// A Gaussian problem, and the φ near the truth at which it is looked at.
 ///
 /// ```
-/// use didyma::levels::measure_batches;
 /// use didyma::estimator::{Estimator, Method, Settings};
+/// use didyma::levels::measure_batches;
 /// use didyma::rng::Streams;
-/// use didyma::lab::toy::Toy;
+/// use didyma_lab::Toy;
 ///
 /// let toy = Toy::named("benign").unwrap();
 /// let settings = Settings { top: Some(10), ..Settings::paper(Method::Rr) };

@@ -8,13 +8,12 @@
 #![allow(clippy::unwrap_used)]
 
 use didyma::estimator::{
-    Alpha, Blocks, Coupling, Difference, Draws, Estimator, Levels, Method, Plan, Settings, Source,
-    Tails, Target,
+    Blocks, Coupling, Difference, Draws, Estimator, Levels, Method, Plan, Settings, Source, Tails,
+    Target,
 };
-use didyma::lab::toy::{TOYS, Toy, ToyQueries};
 use didyma::levels::{BatchMoments, LevelStudy, Objective, measure_batches};
-use didyma::rng::Stream;
-use didyma::rng::{Purpose, Streams};
+use didyma::rng::{Purpose, Stream, Streams};
+use didyma_lab::{TOYS, Toy, ToyQueries};
 
 const Z: f64 = 4.5;
 const STREAMS: Streams = Streams::new(11);
@@ -434,13 +433,4 @@ fn a_study_of_what_cannot_be_measured_is_refused() {
         measure_batches(&mut toy("benign").queries(), &mut estimator, size, batches, STREAMS)
     };
     assert!(run(0, 10).is_err() && run(10, 1).is_err() && run(1, 2).is_ok());
-}
-
-#[test]
-fn alpha_is_a_number_or_the_papers() {
-    assert_eq!("paper".parse(), Ok(Alpha::Paper));
-    assert_eq!("1.25".parse(), Ok(Alpha::Value(1.25)));
-    assert!("best".parse::<Alpha>().is_err());
-    let alpha = |method| Settings::paper(method).alpha();
-    assert_eq!((alpha(Method::Ru), alpha(Method::Grr), alpha(Method::Tgrr)), (1.4, 1.209, 1.673));
 }

@@ -2,12 +2,11 @@
 
 use super::PILOT;
 use super::scheme::{M0, Scheme, Sizes, Summand};
-use crate::error::{Error, Result};
-use crate::lab::toy::Toy;
-use crate::math::moments::Moments;
-use crate::parallel;
-use crate::rng::{Purpose, Streams};
-use crate::training::estimator::Method;
+use crate::toy::Toy;
+use didyma::estimator::Method;
+use didyma::math::Moments;
+use didyma::rng::{Purpose, Streams};
+use didyma::{Error, Result, parallel};
 
 /// The highest level measured; multilevel Monte Carlo goes no higher.
 const HIGHEST: u32 = 9;

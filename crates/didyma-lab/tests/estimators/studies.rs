@@ -6,11 +6,12 @@
 #![allow(clippy::unwrap_used)]
 
 use didyma::estimator::{Method, Settings};
-use didyma::lab::complexity::{ComplexityReport, ComplexityStudy, Scheme, Sizes};
-use didyma::lab::convergence::{ConvergenceStudy, Descent, MethodConvergence, Verdict};
-use didyma::lab::toy::Toy;
 use didyma::levels::Estimate;
 use didyma::rng::Streams;
+use didyma_lab::{
+    ComplexityReport, ComplexityStudy, ConvergenceStudy, Descent, MethodConvergence, Scheme, Sizes,
+    Toy, Verdict,
+};
 use std::sync::LazyLock;
 
 const Z: f64 = 4.0;

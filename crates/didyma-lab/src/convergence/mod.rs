@@ -27,14 +27,12 @@ mod theory;
 
 pub use descent::Descent;
 
-use crate::error::{Error, Result};
-use crate::lab::toy::Toy;
-use crate::math::moments::{Estimate, Moments};
-use crate::math::regression::line;
-use crate::parallel;
-use crate::rng::{Purpose, Streams};
+use crate::toy::Toy;
 use curvature::Curvature;
 use descent::{Path, descend};
+use didyma::math::{Estimate, Moments, line};
+use didyma::rng::{Purpose, Streams};
+use didyma::{Error, Result, parallel};
 use serde::Serialize;
 use theory::Theory;
 
@@ -48,9 +46,8 @@ const CLEAR: f64 = 3.0;
 /// How to measure.
 ///
 /// ```
-/// use didyma::levels::{ConvergenceStudy, Descent, Verdict};
 /// use didyma::rng::Streams;
-/// use didyma::lab::toy::Toy;
+/// use didyma_lab::{ConvergenceStudy, Descent, Toy};
 ///
 /// let toy = Toy::named("sharp").unwrap();
 /// let study = ConvergenceStudy { methods: vec![Descent::exact()], ..ConvergenceStudy::quick(toy) };

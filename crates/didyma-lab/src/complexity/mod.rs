@@ -34,13 +34,10 @@ mod scheme;
 
 pub use scheme::{Scheme, Sizes};
 
-use crate::error::{Error, Result};
-use crate::lab::toy::Toy;
-use crate::math::moments::{Estimate, Moments};
-use crate::math::regression::line;
-use crate::named::Named;
-use crate::parallel;
-use crate::rng::{Purpose, Streams};
+use crate::toy::Toy;
+use didyma::math::{Estimate, Moments, line};
+use didyma::rng::{Purpose, Streams};
+use didyma::{Error, Named, Result, parallel};
 use pilot::Pilot;
 use serde::Serialize;
 
@@ -52,9 +49,8 @@ const POINTS: u64 = PILOT + 256;
 /// How to measure.
 ///
 /// ```
-/// use didyma::levels::{ComplexityStudy, Scheme};
 /// use didyma::rng::Streams;
-/// use didyma::lab::toy::Toy;
+/// use didyma_lab::{ComplexityStudy, Scheme, Toy};
 ///
 /// let toy = Toy::named("benign").unwrap();
 /// let study = ComplexityStudy { epsilons: vec![0.02, 0.014, 0.01], ..ComplexityStudy::quick(toy) };

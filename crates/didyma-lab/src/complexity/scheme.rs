@@ -1,11 +1,10 @@
 //! Four ways to estimate the loss, and the means that they are sums of.
 
-use crate::error::Result;
-use crate::evaluation::levels::Objective;
-use crate::lab::toy::Toy;
-use crate::named::Named;
-use crate::rng::Stream;
-use crate::training::estimator::{Estimator, Method, Plan, Settings};
+use crate::toy::Toy;
+use didyma::estimator::{Estimator, Method, Plan, Settings};
+use didyma::levels::Objective;
+use didyma::rng::Stream;
+use didyma::{Named, Result};
 use serde::Serialize;
 
 /// M₀, inner samples of level 0.
@@ -17,7 +16,8 @@ const CAP: u32 = 12;
 const BATCH: usize = 256;
 
 /// A way to estimate the loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scheme {
     /// The mean of ψ_M over N queries.
     Nested,
@@ -33,8 +33,6 @@ impl Named for Scheme {
     const ALL: &'static [(&'static str, Self)] =
         &[("nested", Self::Nested), ("mlmc", Self::Mlmc), ("ru", Self::Ru), ("rr", Self::Rr)];
 }
-
-crate::named::serde_by_name!(Scheme);
 
 impl Scheme {
     /// The exponent of theory: cost ∝ ε^(−3) for nested sampling, ε^(−2) for all others.

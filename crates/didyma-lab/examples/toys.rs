@@ -2,17 +2,17 @@
 //! `docs/estimators.md`.
 //!
 //! ```console
-//! $ cargo run --release -p didyma --example toys
+//! $ cargo run --release -p didyma-lab --example toys
 //! ```
 //!
 //! Figures in brackets are those of the specification, where it has one; it measured them with other
 //! seeds, and reads those of the sharp and the four-dimensional toy to a factor of 2.
 
 use didyma::estimator::{Alpha, Blocks, Coupling, Estimator, Levels, Method, Settings, Tails};
-use didyma::lab::toy::{TOYS, Toy};
 use didyma::levels::{BatchMoments, LevelStudy, Objective, measure_batches};
 use didyma::parallel;
 use didyma::rng::{Purpose, Streams};
+use didyma_lab::{TOYS, Toy};
 
 const BATCH: usize = 100;
 const BATCHES: usize = 2000;
