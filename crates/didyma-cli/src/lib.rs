@@ -8,7 +8,6 @@
 mod arguments;
 mod bench;
 mod commands;
-mod device;
 mod output;
 mod reproduce;
 mod terminal;
@@ -21,8 +20,6 @@ use didyma::kernel::{KERNELS_VARIABLE, Kernels};
 use output::{sentence, tell};
 use std::ffi::OsString;
 use std::sync::OnceLock;
-
-pub use device::{DeviceChoice, Devices, devices};
 
 /// 0 to 255, as shells count.
 type ExitCode = u8;

@@ -175,13 +175,13 @@ pub struct Profile {
 }
 
 /// Whether there is an NVIDIA driver at all.
-pub fn has_driver() -> bool {
+pub(crate) fn has_driver() -> bool {
     kernel::has_driver()
 }
 
 /// A GPU of this machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub(crate) struct Found {
     /// As its maker calls it.
     pub name: String,
     /// CUDA version of the driver, as (13, 0).
@@ -194,7 +194,7 @@ pub struct Found {
 
 /// What a GPU can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Powers {
+pub(crate) struct Powers {
     /// Multiprocessors.
     pub multiprocessors: usize,
     /// Compute capability.
@@ -204,7 +204,7 @@ pub struct Powers {
 }
 
 /// The GPUs of this machine, each of them opened once to see whether it works.
-pub fn devices() -> std::result::Result<Vec<Found>, Unavailable> {
+pub(crate) fn devices() -> std::result::Result<Vec<Found>, Unavailable> {
     let kernel::Versions { driver, compiler } = kernel::versions()?;
     let found = |number| {
         let powers = |gpu: Gpu| Powers {

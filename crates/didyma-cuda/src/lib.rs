@@ -8,10 +8,14 @@
 //! all layers with the weights streaming through shared memory; the groups' reduction; the tiles backward; the sum of
 //! the blocks' gradients, in a fixed order; clipping and Adam. The host sends a plan (row numbers and weights) and asks
 //! for nothing.
+//!
+//! A front end lets its user name a [`DeviceChoice`], the CPU or a GPU, and takes the machine for a run from it;
+//! [`devices`] lists what there is.
 
 #![deny(missing_docs)]
 
 mod buffers;
+mod choice;
 mod device;
 mod engine;
 mod evaluator;
@@ -21,4 +25,5 @@ mod programs;
 mod resident;
 mod shape;
 
-pub use device::{Cuda, Found, Powers, Profile, Unavailable, devices, has_driver};
+pub use choice::{DeviceChoice, Devices, Opened, devices};
+pub use device::{Cuda, Profile, Unavailable};

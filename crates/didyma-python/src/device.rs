@@ -8,7 +8,7 @@ use crate::wait::wait;
 use crate::wording::{sentence, word};
 use didyma::config::Config;
 use didyma::training::Machine;
-use didyma_cli::DeviceChoice;
+use didyma_cuda::DeviceChoice;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use std::ffi::CString;
@@ -54,5 +54,5 @@ impl Computing {
 /// of `didyma devices`.
 #[pyfunction]
 pub fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    dict(py, &wait(py, || Ok(didyma_cli::devices(&word)))?)
+    dict(py, &wait(py, || Ok(didyma_cuda::devices(&word)))?)
 }

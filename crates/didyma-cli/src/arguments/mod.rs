@@ -1,6 +1,7 @@
 //! Arguments that several commands share, checked as they are read.
 
 mod config;
+mod device;
 mod estimator;
 mod problem;
 mod program;
@@ -8,13 +9,13 @@ mod table;
 mod values;
 
 pub use config::ConfigArgs;
+pub use device::DeviceArgs;
 pub use estimator::{EstimatorArgs, multilevel};
 pub use problem::{Given, Loaded, ProblemArgs, given};
 pub use program::ProgramArgs;
 pub use table::columns_of;
 pub use values::{between, count, named, seeds, threads, whole};
 
-use crate::device::DeviceChoice;
 use clap::Parser;
 use didyma::parallel;
 
@@ -42,13 +43,4 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub threads: ThreadsArgs,
-}
-
-/// Where flows are trained and evaluated.
-#[derive(Debug, Parser)]
-pub struct DeviceArgs {
-    /// Where flows are trained and evaluated: auto takes a GPU that `didyma devices` finds usable, else the CPU. The result
-    /// is the same bytes on the same kind of device, and the same within noise on another.
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = named::<DeviceChoice>())]
-    pub device: DeviceChoice,
 }

@@ -1,14 +1,13 @@
 //! How long a training step takes, and what fraction of the machine that is.
 
 use super::report::{Profile, Sizes, StepReport, Timing};
-use crate::device::Opened;
 use didyma::Named;
 use didyma::estimator::{Plan, Settings, reduce};
 use didyma::kernel::gemm_peak;
 use didyma::rng::{Purpose, Streams};
 use didyma::training::Engine;
 use didyma::training::Machine;
-use didyma_cuda::Cuda;
+use didyma_cuda::{Cuda, Opened};
 use didyma_lab::{Shape, Steps};
 use std::sync::Barrier;
 use std::time::Instant;

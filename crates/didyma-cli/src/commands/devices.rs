@@ -1,10 +1,10 @@
 //! `didyma devices`: what flows can be trained on here.
 
 use crate::ExitCode;
-use crate::device::devices;
 use crate::output::show;
 use crate::wording::word;
 use clap::Parser;
+use didyma_cuda::devices;
 
 /// List what flows can be trained on here: the CPU, and GPUs, or why none can be used.
 #[derive(Debug, Parser)]

@@ -1,17 +1,9 @@
 //! The device that a run computes on: the one place that knows all of them, for the command line and for Python.
 
-use crate::arguments::DeviceArgs;
-use crate::output::tell;
-use crate::wording::word;
-use didyma::DensityConfig;
-use didyma::Named;
-use didyma::SplineFlow;
+use crate::device::{self, Cuda, Found, Powers, Unavailable, has_driver};
 use didyma::config::Config;
-use didyma::parallel;
-use didyma::tasks::Task;
 use didyma::training::{Cpu, Device, Machine};
-use didyma::{Advice, Error, Remedy, Wording};
-use didyma_cuda::{Cuda, Found, Powers, Unavailable};
+use didyma::{Advice, DensityConfig, Error, Named, Remedy, SplineFlow, Wording, parallel};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -33,12 +25,16 @@ impl Named for DeviceChoice {
 }
 
 /// A device that was opened, with what only it can tell.
+#[derive(Debug)]
 pub enum Opened {
+    /// The cores of this machine.
     Cpu,
+    /// A GPU.
     Cuda(Arc<Cuda>),
 }
 
 impl Opened {
+    /// The device with so many threads of this machine.
     pub fn machine(&self, threads: usize) -> Machine {
         let device: Arc<dyn Device> = match self {
             Self::Cpu => Arc::new(Cpu),
@@ -49,9 +45,9 @@ impl Opened {
 }
 
 impl DeviceChoice {
-    /// Opens it. Without a choice, a GPU that cannot be used is no error; but one that is there and cannot be used is
-    /// worth a note.
-    fn open(self, word: Wording, mut note: impl FnMut(&str)) -> didyma::Result<Opened> {
+    /// Opens the device. Without a choice, a GPU that cannot be used is no error; but one that is there and cannot be
+    /// used is worth a note.
+    pub fn open(self, word: Wording, mut note: impl FnMut(&str)) -> didyma::Result<Opened> {
         match self {
             Self::Cpu => Ok(Opened::Cpu),
             Self::Cuda => {
@@ -59,7 +55,7 @@ impl DeviceChoice {
                 let cuda = Cuda::open().map_err(unavailable)?;
                 Ok(Opened::Cuda(Arc::new(cuda)))
             }
-            Self::Auto if !didyma_cuda::has_driver() => Ok(Opened::Cpu),
+            Self::Auto if !has_driver() => Ok(Opened::Cpu),
             Self::Auto => match Cuda::open() {
                 Ok(cuda) => Ok(Opened::Cuda(Arc::new(cuda))),
                 Err(Unavailable(why)) => {
@@ -100,22 +96,6 @@ impl DeviceChoice {
             other => other.map(|()| opened.machine(threads)),
         }
     }
-}
-
-impl DeviceArgs {
-    /// Opens the device that was chosen.
-    pub fn open(&self) -> anyhow::Result<Opened> {
-        Ok(self.device.open(&word, tell_note)?)
-    }
-
-    /// The machine for a run of this task with these settings.
-    pub fn machine(&self, config: &Config, task: &Task, threads: usize) -> anyhow::Result<Machine> {
-        Ok(self.device.machine(config, task.problem.dims(), threads, &word, tell_note)?)
-    }
-}
-
-fn tell_note(text: &str) {
-    tell(&format!("note: {text}"));
 }
 
 /// The devices that flows can be trained on here; the field names are the JSON keys.
@@ -177,7 +157,7 @@ impl CudaDevice {
 
 /// Looks at everything that could be used; a front end's words say what to do about the rest.
 pub fn devices(word: Wording) -> Devices {
-    let found = didyma_cuda::devices();
+    let found = device::devices();
     let cuda_unavailable = found.as_ref().err().map(|Unavailable(why)| why.sentence(word));
     let found = found.unwrap_or_default().into_iter();
     let cuda = found.map(|found| CudaDevice::new(found, word)).collect();
