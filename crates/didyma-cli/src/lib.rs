@@ -6,10 +6,8 @@
 #![deny(missing_docs)]
 
 mod arguments;
-mod bench;
 mod commands;
 mod output;
-mod reproduce;
 mod terminal;
 mod wording;
 

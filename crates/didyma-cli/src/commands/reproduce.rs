@@ -1,12 +1,16 @@
 //! `didyma reproduce`: the paper's tables and figures, and studies that it lacks.
 
-use crate::ExitCode;
 use crate::arguments::{between, seeds, threads};
-use crate::reproduce::{Reproduction, Target};
+use crate::output::{print, sentence, tell};
+use crate::terminal::{Stop, stop_on_interrupt};
+use crate::{DONE, ExitCode, PROGRAM, STOPPED};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use didyma::Named;
+use didyma_lab::{Console, Reproduction, Target};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Reproduce the paper: each table and figure, and studies that it lacks, beside what it prints.
 ///
@@ -47,7 +51,56 @@ pub struct ReproduceArgs {
 pub fn run(args: &ReproduceArgs) -> anyhow::Result<ExitCode> {
     let ReproduceArgs { seeds, rounds, quick, jobs, ref out, .. } = *args;
     let (targets, out) = (args.targets(), out.clone());
-    Reproduction { targets, seeds, rounds, quick, jobs, out }.carry_out()
+    carry_out(&Reproduction { targets, seeds, rounds, quick, jobs, out })
+}
+
+/// Runs what is missing, then writes what was asked for.
+fn carry_out(asked: &Reproduction) -> anyhow::Result<ExitCode> {
+    let work = asked.begin()?;
+    let stop = stop_on_interrupt();
+    let program = PROGRAM.get().map_or(&[][..], Vec::as_slice);
+    let Some(failures) = work.carry_out(program, &stop, &Terminal)? else { return Ok(stopped()) };
+    exit_when_stopped(stop);
+    for &target in &asked.targets {
+        let title = work.write(target, &Terminal)?;
+        print(&format!("{}: {title}", target.name()))?;
+    }
+    print(&format!("page: {}", work.write_page(&failures)?.display()))?;
+    if failures.is_empty() {
+        return Ok(DONE);
+    }
+    let count = failures.len();
+    tell(&format!("{count} runs did not finish: give the same command again to go on with them"));
+    Ok(1)
+}
+
+/// Progress on stderr.
+struct Terminal;
+
+impl Console for Terminal {
+    fn tell(&self, line: &str) {
+        tell(line);
+    }
+
+    fn sentence(&self, error: &anyhow::Error) -> String {
+        sentence(error)
+    }
+}
+
+/// From here on nothing is lost by ending at once: runs are finished, and files appear whole or not at all.
+fn exit_when_stopped(stop: Stop) {
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        stopped();
+        std::process::exit(STOPPED.into());
+    });
+}
+
+fn stopped() -> ExitCode {
+    tell("stopped; everything so far is saved. To go on, give the same command again");
+    STOPPED
 }
 
 impl ReproduceArgs {

@@ -8,7 +8,7 @@ mod text;
 
 pub use check_page::check_page;
 pub use data::{Cohort, Columns, Comparison, RunData, columns, moments};
-pub use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
+pub use didyma_plot::Place;
 pub use figures::{Figure, Kind, level_plot, png};
 pub use page::{page, write_page};
 pub use text::{

@@ -3,13 +3,12 @@
 use super::seconds;
 use crate::ExitCode;
 use crate::arguments::{DeviceArgs, EstimatorArgs, between, named, threads};
-use crate::bench::StepBench;
 use crate::output::show;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use didyma::estimator::Method;
 use didyma::parallel;
-use didyma_lab::{POOL, SHAPES, Shape};
+use didyma_lab::{POOL, SHAPES, Shape, StepBench};
 
 /// Time one training step: gather, log-density, loss, gradient, clipping and Adam.
 ///

@@ -2,15 +2,15 @@
 
 use super::results::table;
 use super::{Section, Target};
-use didyma::Named;
-use didyma::levels::Estimate;
-use didyma::parallel;
-use didyma::report::{Curve, CurvePoint, Panel, Place, curves};
-use didyma::rng::Streams;
-use didyma_lab::{
+use crate::{
     ComplexityStudy, ConvergenceStudy, CostPoint, GapPoint, MethodConvergence, SchemeCost, Toy,
     Verdict,
 };
+use didyma::Named;
+use didyma::levels::Estimate;
+use didyma::parallel;
+use didyma::rng::Streams;
+use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 
 /// The seed of the studies.
 const SEED: u64 = 1;

@@ -10,27 +10,34 @@ mod studies;
 mod tables;
 mod target;
 
+pub use children::Failure;
 pub use target::Target;
 
-use crate::output::{print, tell};
-use crate::terminal::{Stop, stop_on_interrupt};
-use crate::{DONE, ExitCode, STOPPED};
 use anyhow::{Context, bail};
-use children::{Carried, Failure, carry_out};
+use children::carry_out;
 use didyma::Named;
 use didyma::run::DATABASE;
 use didyma::storage::write_whole;
 use plan::{Planned, TASKS};
 use results::Results;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+
+/// The front end that a reproduction reports to.
+pub trait Console {
+    /// Shows a line of progress.
+    fn tell(&self, line: &str);
+
+    /// The message of an error, with its remedy in the front end's words.
+    fn sentence(&self, error: &anyhow::Error) -> String;
+}
 
 /// A result: words with tables, all numbers, pictures by name.
 #[derive(Debug)]
-pub struct Section {
+struct Section {
     target: Target,
     title: String,
     text: String,
@@ -70,40 +77,58 @@ pub struct Reproduction {
     pub out: PathBuf,
 }
 
+/// A reproduction under way in its folder, which other calls are kept away from.
+#[derive(Debug)]
+pub struct Work<'a> {
+    asked: &'a Reproduction,
+    planned: Vec<Planned>,
+    _lock: File,
+}
+
 impl Reproduction {
-    /// Runs what is missing, then writes what was asked for.
-    pub fn carry_out(&self) -> anyhow::Result<ExitCode> {
+    /// Makes the folder, locks it, and plans the runs.
+    pub fn begin(&self) -> anyhow::Result<Work<'_>> {
         std::fs::create_dir_all(&self.out).with_context(|| {
             format!("--out: could not make the folder {}: choose another", self.out.display())
         })?;
-        let _lock = lock(&self.out)?;
-        let (folder, mut planned) = (self.out.join("runs"), Vec::new());
+        let (_lock, mut planned) = (lock(&self.out)?, Vec::new());
         for target in &self.targets {
             planned.extend(plan::runs(*target, self)?);
         }
         let mut known = BTreeSet::new();
         planned.retain(|run: &Planned| known.insert(run.folder()));
-        let stop = stop_on_interrupt();
-        let Carried::Out(failures) = carry_out(&planned, &folder, self.jobs, &stop)? else {
-            return Ok(stopped());
-        };
-        exit_when_stopped(stop);
-        for &target in &self.targets {
-            let section = section(target, self, &folder)?;
-            write(&self.out, &section)?;
-            print(&format!("{}: {}", target.name(), section.title))?;
-        }
-        let path = self.out.join("reproduction.md");
-        write_whole(&path, page(self, &failures).as_bytes())?;
-        print(&format!("page: {}", path.display()))?;
-        if failures.is_empty() {
-            return Ok(DONE);
-        }
-        let count = failures.len();
-        tell(&format!(
-            "{count} runs did not finish: give the same command again to go on with them"
-        ));
-        Ok(1)
+        Ok(Work { asked: self, planned, _lock })
+    }
+}
+
+impl Work<'_> {
+    /// Carries out the missing runs, each as a process that `program` starts: a file, and the words before those of
+    /// `didyma`. Returns the runs that failed; none if it was stopped, after which the same call goes on.
+    pub fn carry_out(
+        &self,
+        program: &[OsString],
+        stop: &AtomicBool,
+        console: &dyn Console,
+    ) -> anyhow::Result<Option<Vec<Failure>>> {
+        carry_out(&self.planned, &self.folder(), self.asked.jobs, program, stop, console)
+    }
+
+    /// Writes a result: a page, its numbers and its figures. Returns its title.
+    pub fn write(&self, target: Target, console: &dyn Console) -> anyhow::Result<String> {
+        let section = section(target, self.asked, &self.folder(), console)?;
+        write(&self.asked.out, &section)?;
+        Ok(section.title)
+    }
+
+    /// Writes the page of all results; returns its path.
+    pub fn write_page(&self, failures: &[Failure]) -> anyhow::Result<PathBuf> {
+        let path = self.asked.out.join("reproduction.md");
+        write_whole(&path, page(self.asked, failures).as_bytes())?;
+        Ok(path)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.asked.out.join("runs")
     }
 }
 
@@ -124,25 +149,14 @@ fn lock(out: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// From here on nothing is lost by ending at once: runs are finished, and files appear whole or not at all.
-fn exit_when_stopped(stop: Stop) {
-    std::thread::spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        stopped();
-        std::process::exit(STOPPED.into());
-    });
-}
-
-fn stopped() -> ExitCode {
-    tell("stopped; everything so far is saved. To go on, give the same command again");
-    STOPPED
-}
-
-fn section(target: Target, args: &Reproduction, folder: &Path) -> anyhow::Result<Section> {
-    tell(&format!("{} ...", target.name()));
-    let results = Results::read(plan::runs(target, args)?, folder.to_owned());
+fn section(
+    target: Target,
+    args: &Reproduction,
+    folder: &Path,
+    console: &dyn Console,
+) -> anyhow::Result<Section> {
+    console.tell(&format!("{} ...", target.name()));
+    let results = Results::read(plan::runs(target, args)?, folder.to_owned(), console);
     let tasks = plan::tasks(args);
     let mut section = match target {
         Target::Table1 => tables::table_1(&results, tasks, args)?,

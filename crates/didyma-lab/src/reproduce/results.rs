@@ -1,8 +1,7 @@
 //! What the runs gave: means over seeds, and comparisons of means.
 
+use super::Console;
 use super::plan::Planned;
-use crate::output::tell;
-use crate::wording::sentence;
 use didyma::RoundReport;
 use didyma::report::{Comparison, RunData};
 use didyma::run::{RunDir, Summary};
@@ -10,7 +9,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// The runs of a result, as far as they are finished.
-pub struct Results {
+pub struct Results<'a> {
+    pub console: &'a dyn Console,
     pub folder: PathBuf,
     pub runs: Vec<(Planned, Summary)>,
     /// Runs that are not there: failed, or not asked for to the end.
@@ -26,9 +26,9 @@ pub struct Mean {
     pub seeds: (usize, usize),
 }
 
-impl Results {
+impl<'c> Results<'c> {
     /// Reads the summaries of all planned runs that are finished.
-    pub fn read(planned: Vec<Planned>, folder: PathBuf) -> Self {
+    pub fn read(planned: Vec<Planned>, folder: PathBuf, console: &'c dyn Console) -> Self {
         let (mut runs, mut missing) = (Vec::new(), Vec::new());
         for run in planned {
             let found = RunDir::read(&folder.join(run.folder()));
@@ -38,7 +38,7 @@ impl Results {
                 None => missing.push(run.folder()),
             }
         }
-        Self { folder, runs, missing }
+        Self { console, folder, runs, missing }
     }
 
     /// The runs of a variant on a task.
@@ -86,7 +86,8 @@ impl Results {
         match compared {
             Ok(compared) => Some(compared),
             Err(error) => {
-                tell(&format!("note: {task} is not drawn: {}", sentence(&error)));
+                let why = self.console.sentence(&error.into());
+                self.console.tell(&format!("note: {task} is not drawn: {why}"));
                 None
             }
         }

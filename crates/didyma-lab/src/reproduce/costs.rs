@@ -6,8 +6,8 @@ use super::results::{Results, cell, table};
 use super::tables::{c2st, strings};
 use super::{Section, Target};
 use didyma::RoundReport;
-use didyma::report::{Curve, CurvePoint, Panel, Place, curves};
 use didyma::run::Summary;
+use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 
 /// Table 3: time and memory, 20 rounds, and growth.
 pub fn table_3(results: &Results, tasks: Tasks) -> Section {

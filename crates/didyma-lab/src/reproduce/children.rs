@@ -2,24 +2,25 @@
 //!
 //! A process of its own has its own memory, which is a result here, and may fail without taking the others with it.
 
+use super::Console;
 use super::plan::Planned;
-use crate::PROGRAM;
-use crate::output::tell;
-use crate::terminal::Stop;
 use anyhow::{Context, bail};
 use didyma::run::{DATABASE, Fault, Manifest, POSTERIOR_CSV, RunDir, SUMMARY, Summary};
 use didyma::{Error, parallel};
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A run that did not finish, and the last thing it said.
+/// A run that did not finish.
 #[derive(Debug)]
 pub struct Failure {
+    /// Its place below the folder of all runs.
     pub folder: String,
+    /// The last thing it said.
     pub reason: String,
 }
 
@@ -37,21 +38,16 @@ impl Drop for Working<'_> {
     }
 }
 
-/// How it ended.
-pub enum Carried {
-    /// All runs ended; some may have failed.
-    Out(Vec<Failure>),
-    /// The user stopped it.
-    Stopped,
-}
-
-/// Carries out what is missing. Stopped by Ctrl-C it leaves everything such that the same command goes on.
+/// Carries out what is missing; returns the runs that failed. Stopped, it returns none and leaves everything such that
+/// the same command goes on.
 pub fn carry_out(
     planned: &[Planned],
     folder: &Path,
     jobs: usize,
-    stop: &Stop,
-) -> anyhow::Result<Carried> {
+    program: &[OsString],
+    stop: &AtomicBool,
+    console: &dyn Console,
+) -> anyhow::Result<Option<Vec<Failure>>> {
     let mut waiting = VecDeque::new();
     for run in planned {
         if !is_finished(run, &folder.join(run.folder()))? {
@@ -60,17 +56,17 @@ pub fn carry_out(
     }
     let (total, mut done) = (waiting.len(), 0);
     if total > 0 {
-        tell(&format!("{total} of {} runs to do, {jobs} at a time", planned.len()));
+        console.tell(&format!("{total} of {} runs to do, {jobs} at a time", planned.len()));
     }
     let threads = if jobs == 1 { parallel::cores() } else { 1 };
     let (mut working, mut failures) = (Vec::<Working>::new(), Vec::new());
     while !(waiting.is_empty() && working.is_empty()) {
         if stop.load(Ordering::Relaxed) {
-            return Ok(Carried::Stopped);
+            return Ok(None);
         }
         while working.len() < jobs && !waiting.is_empty() {
             let run = waiting.pop_front().expect("one is waiting");
-            working.push(begin(run, folder, threads)?);
+            working.push(begin(run, folder, program, threads)?);
         }
         for (run, outcome) in take_ended(&mut working, folder)? {
             done += 1;
@@ -82,11 +78,11 @@ pub fn carry_out(
                     words
                 }
             };
-            tell(&format!("[{done}/{total}] {} {told}", run.folder()));
+            console.tell(&format!("[{done}/{total}] {} {told}", run.folder()));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    Ok(Carried::Out(failures))
+    Ok(Some(failures))
 }
 
 /// Takes out the runs whose processes have ended, with what they came to.
@@ -134,14 +130,19 @@ fn is_finished(run: &Planned, path: &Path) -> anyhow::Result<bool> {
     Ok(exported && Summary::read(&dir)?.finished)
 }
 
-fn begin<'a>(run: &'a Planned, folder: &Path, threads: usize) -> anyhow::Result<Working<'a>> {
+fn begin<'a>(
+    run: &'a Planned,
+    folder: &Path,
+    program: &[OsString],
+    threads: usize,
+) -> anyhow::Result<Working<'a>> {
     let path = folder.join(run.folder());
     let parent = path.parent().expect("it lies below the folder");
     std::fs::create_dir_all(parent)
         .with_context(|| format!("--out: could not make the folder {}", parent.display()))?;
     let log = path.with_extension("log");
     let told = File::create(&log).with_context(|| format!("could not write {}", log.display()))?;
-    let [program, words @ ..] = PROGRAM.get().map_or(&[][..], Vec::as_slice) else {
+    let [program, words @ ..] = program else {
         bail!("this program is not found");
     };
     let mut command = Command::new(program);

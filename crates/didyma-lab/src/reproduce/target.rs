@@ -2,21 +2,34 @@
 
 use didyma::Named;
 
-/// What can be reproduced.
+/// A result that can be reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
+    /// The law of the level.
     Table1,
+    /// Accuracy of all methods.
     Table2,
+    /// Time and memory.
     Table3,
+    /// The training loss of RU, plain and truncated.
     Figure1,
+    /// Posteriors of the multilevel methods.
     Figure2,
+    /// Scores by round.
     Figure3,
+    /// Posteriors of atomic and nested APT.
     Figure4,
+    /// Two laws of the level.
     Figure5,
+    /// The Hodgkin-Huxley neuron.
     Figure6,
+    /// The cost of an error, which the paper lacks.
     Complexity,
+    /// The gap that a descent ends with, which the paper lacks.
     Convergence,
+    /// One choice changed at a time, which the paper lacks.
     Ablation,
+    /// Score estimation with its published settings.
     Snse,
 }
 

@@ -1,6 +1,7 @@
 //! How long a training step takes, and what fraction of the machine that is.
 
 use super::report::{Profile, Sizes, StepReport, Timing};
+use crate::workload::{Shape, Steps};
 use didyma::Named;
 use didyma::estimator::{Plan, Settings, reduce};
 use didyma::kernel::gemm_peak;
@@ -8,7 +9,6 @@ use didyma::rng::{Purpose, Streams};
 use didyma::training::Engine;
 use didyma::training::Machine;
 use didyma_cuda::{Cuda, Opened};
-use didyma_lab::{Shape, Steps};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -25,17 +25,23 @@ const STRETCH_GPU: usize = 200;
 const PROFILED: usize = 100;
 
 /// Steps to time.
+#[derive(Debug)]
 pub struct StepBench {
+    /// Sizes of the task.
     pub shape: Shape,
+    /// The estimator's.
     pub settings: Settings,
     /// Rows that inner samples are drawn from.
     pub pool: u32,
     /// Outer samples of a step.
     pub batch: usize,
+    /// The device.
     pub opened: Opened,
+    /// Threads of all trainings together.
     pub threads: usize,
     /// Trainings at once.
     pub seeds: usize,
+    /// Seconds to measure for.
     pub seconds: f64,
 }
 

@@ -5,8 +5,9 @@ use super::results::{Results, cell, table};
 use super::{Section, Target};
 use didyma::Named;
 use didyma::RoundReport;
-use didyma::report::{Comparison, Curve, CurvePoint, Kind, Panel, Place, curves};
+use didyma::report::{Comparison, Kind};
 use didyma::run::RunDir;
+use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 
 /// A score of a round, where it has one.
 type Score = fn(&RoundReport) -> Option<f64>;

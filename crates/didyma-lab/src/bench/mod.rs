@@ -3,4 +3,5 @@
 mod report;
 mod step;
 
+pub use report::StepReport;
 pub use step::StepBench;

@@ -4,7 +4,6 @@ use super::paper::{self, Printed};
 use super::plan::{ABLATION, METHODS, PUBLISHED, Tasks};
 use super::results::{Mean, Results, cell, table};
 use super::{Reproduction, Section, Target};
-use crate::output::sentence;
 use didyma::Named;
 use didyma::RoundReport;
 use didyma::estimator::alpha::{GrrObjective, Model, advise, grr_alpha};
@@ -65,7 +64,7 @@ pub fn table_1(results: &Results, tasks: Tasks, args: &Reproduction) -> anyhow::
             Err(error) => {
                 vec![
                     (*title).to_owned(),
-                    format!("not measured: {}", sentence(&error)),
+                    format!("not measured: {}", results.console.sentence(&error)),
                     "–".to_owned(),
                 ]
             }

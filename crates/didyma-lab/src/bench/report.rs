@@ -70,7 +70,7 @@ pub struct Timing {
 }
 
 impl StepReport {
-    pub fn new(
+    pub(super) fn new(
         sizes: Sizes,
         times: &[Timing],
         wall: f64,
