@@ -103,7 +103,7 @@ impl Reproduction {
 
 impl Work<'_> {
     /// Carries out the missing runs, each as a process that `program` starts: a file, and the words before those of
-    /// `didyma`. Returns the runs that failed; none if it was stopped, after which the same call goes on.
+    /// `didyma`. Returns the runs that failed, or `None` if it was stopped; the same call continues then.
     pub fn carry_out(
         &self,
         program: &[OsString],
