@@ -147,7 +147,7 @@ impl Npe {
         let streams = streams.simulations(Purpose::Simulation, steps.rounds() as u64 + 1);
         let found = caller.answer(py, "stopped; these simulations are lost", move |link| {
             let asking = link.simulator(dims);
-            let known = task.as_ref().map(|task| &*task.known.problem.simulator());
+            let known = task.as_ref().map(|task| task.known.problem.simulator());
             let simulator: &dyn Simulator = known.unwrap_or(&asking);
             let go_on = &mut |_: simulator::Progress| match link.is_stopped() {
                 true => ControlFlow::Break(()),

@@ -44,6 +44,7 @@
 //! a posterior is; [`run`]: a run on the disk; [`problem_file`]; [`report`]: the page; `infer`: the front door.
 
 #![deny(missing_docs)]
+#![warn(unreachable_pub)]
 
 mod density;
 mod error;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// A model of q(θ | x) that carries draws of a standard normal base to θ. Its parameters are kept apart from it.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a run has a few, never many")]
 pub enum Density {
     /// A conditional spline flow.
     Flow(SplineFlow),

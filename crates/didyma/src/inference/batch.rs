@@ -64,7 +64,7 @@ impl RowOfFailures {
 
 impl<'a> Batch<'a> {
     /// With those of the round that are done and failed already, and how many there are to be.
-    pub fn new(
+    pub(super) fn new(
         round: u32,
         counts: (usize, usize),
         total: usize,
@@ -88,7 +88,7 @@ impl<'a> Batch<'a> {
 
     /// Takes a piece of work, maybe an empty one; tells of it with others after some time. Rows are in the order of their
     /// numbers.
-    pub fn take(
+    pub(super) fn take(
         &mut self,
         numbers: &[u64],
         theta: Rows,
@@ -134,7 +134,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Reports what is left. Returns all rows with the observer's answer, or the fault of too many failures in a row.
-    pub fn flush(mut self) -> Result<(Vec<SimulatedRow>, ControlFlow<()>)> {
+    pub(super) fn flush(mut self) -> Result<(Vec<SimulatedRow>, ControlFlow<()>)> {
         if !self.rows.is_empty() && self.result.is_ok() {
             self.tell();
         }

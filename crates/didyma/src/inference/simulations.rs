@@ -32,18 +32,18 @@ pub(crate) struct OfRound {
 const LEAST: usize = 4;
 
 impl Records {
-    pub fn new(dims: (usize, usize), simulations: usize, rows: Vec<SimulatedRow>) -> Self {
+    pub(crate) fn new(dims: (usize, usize), simulations: usize, rows: Vec<SimulatedRow>) -> Self {
         let (theta_dim, x_dim) = dims;
         let rows = rows.into_iter().map(|row| ((row.round, row.index), row)).collect();
         Self { theta_dim, x_dim, simulations, rows }
     }
 
-    pub fn extend(&mut self, rows: Vec<SimulatedRow>) {
+    pub(crate) fn extend(&mut self, rows: Vec<SimulatedRow>) {
         self.rows.extend(rows.into_iter().map(|row| ((row.round, row.index), row)));
     }
 
     /// Requires every row to have the dimensions of the problem.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         for row in self.rows.values() {
             let x = row.x.as_ref().map_or(self.x_dim, Vec::len);
             for (name, found, expected) in
@@ -63,24 +63,24 @@ impl Records {
     }
 
     /// Numbers of the round that are not simulated yet, as ranges.
-    pub fn missing(&self, round: u32) -> Vec<Range<usize>> {
+    pub(crate) fn missing(&self, round: u32) -> Vec<Range<usize>> {
         let done: Vec<usize> = self.round_rows(round).map(|row| row.index as usize).collect();
         gaps(&done, 0..self.simulations)
     }
 
     /// θ of a round's simulations, in order.
-    pub fn theta(&self, round: u32) -> Vec<f32> {
+    pub(crate) fn theta(&self, round: u32) -> Vec<f32> {
         self.round_rows(round).flat_map(|row| row.theta.iter().copied()).collect()
     }
 
     /// Simulations of a round: done, and failed.
-    pub fn counts(&self, round: u32) -> (usize, usize) {
+    pub(crate) fn counts(&self, round: u32) -> (usize, usize) {
         let failed = self.round_rows(round).filter(|row| row.x.is_err()).count();
         (self.round_rows(round).count(), failed)
     }
 
     /// The successful simulations: their numbers in their rounds, θ and x.
-    pub fn successes(&self) -> impl Iterator<Item = (u32, &[f32], &[f32])> {
+    pub(crate) fn successes(&self) -> impl Iterator<Item = (u32, &[f32], &[f32])> {
         let success = |row: &SimulatedRow| row.x.is_ok();
         self.rows.values().filter(move |row| success(row)).map(|row| {
             let x = row.x.as_deref().unwrap_or_default();
@@ -89,7 +89,7 @@ impl Records {
     }
 
     /// The successful simulations of a round, if they are enough to train on.
-    pub fn of_round(&self, round: u32) -> Result<OfRound> {
+    pub(crate) fn of_round(&self, round: u32) -> Result<OfRound> {
         let before = self.rows.range(..(round, 0)).filter(|(_, row)| row.x.is_ok()).count() as u32;
         let (mut theta, mut x) = (Vec::new(), Vec::new());
         for row in self.round_rows(round) {
@@ -109,7 +109,7 @@ impl Records {
     }
 
     /// The successful simulations of all rounds.
-    pub fn pool(&self) -> OfRound {
+    pub(crate) fn pool(&self) -> OfRound {
         let (mut theta, mut x) = (Vec::new(), Vec::new());
         for (_, row_theta, row_x) in self.successes() {
             theta.extend_from_slice(row_theta);
@@ -120,25 +120,25 @@ impl Records {
     }
 
     /// θ of the failed simulations, in the order of the dataset's rows without summaries.
-    pub fn failures(&self) -> impl Iterator<Item = &[f32]> {
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &[f32]> {
         self.rows.values().filter(|row| row.x.is_err()).map(|row| &*row.theta)
     }
 
     /// θ of all simulations, and whether they succeeded.
-    pub fn outcomes(&self) -> (Vec<f32>, Vec<bool>) {
+    pub(crate) fn outcomes(&self) -> (Vec<f32>, Vec<bool>) {
         let theta = self.rows.values().flat_map(|row| row.theta.iter().copied()).collect();
         (theta, self.rows.values().map(|row| row.x.is_ok()).collect())
     }
 
     /// Rows of the dataset that have parameters and no summaries.
-    pub fn without_x(&self) -> Range<u32> {
+    pub(crate) fn without_x(&self) -> Range<u32> {
         let successes = self.successes().count() as u32;
         successes..successes + self.failures().count() as u32
     }
 
     /// All successful simulations in these coordinates, then the parameters of the failed ones, with zeros for x. The
     /// latter can be inner samples only.
-    pub fn dataset(&self, prior: &Prior, coordinates: &Coordinates) -> Result<Dataset> {
+    pub(crate) fn dataset(&self, prior: &Prior, coordinates: &Coordinates) -> Result<Dataset> {
         let (mut all_z, mut all_x, mut log_prior) = (Vec::new(), Vec::new(), Vec::new());
         let mut z = vec![0.0; self.theta_dim];
         let successes = self.successes().map(|(_, theta, x)| (theta, Some(x)));
@@ -171,7 +171,7 @@ pub(crate) fn gaps(done: &[usize], of: Range<usize>) -> Vec<Range<usize>> {
 }
 
 impl OfRound {
-    pub fn rows(&self) -> Result<(Rows<'_>, Rows<'_>)> {
+    pub(crate) fn rows(&self) -> Result<(Rows<'_>, Rows<'_>)> {
         let (theta_dim, x_dim) = self.dims;
         Ok((Rows::new("theta", &self.theta, theta_dim)?, Rows::new("x", &self.x, x_dim)?))
     }

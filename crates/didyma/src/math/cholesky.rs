@@ -11,7 +11,7 @@ pub(crate) struct Cholesky {
 
 impl Cholesky {
     /// Factors a symmetric row-major matrix; `None` unless it is positive definite.
-    pub fn new(matrix: &[f64], dim: usize) -> Option<Self> {
+    pub(crate) fn new(matrix: &[f64], dim: usize) -> Option<Self> {
         let mut factor = vec![0.0; dim * dim];
         for i in 0..dim {
             for j in 0..=i {
@@ -28,13 +28,13 @@ impl Cholesky {
     }
 
     /// The factor of the identity.
-    pub fn identity(dim: usize) -> Self {
+    pub(crate) fn identity(dim: usize) -> Self {
         let factor = (0..dim * dim).map(|i| f64::from(u8::from(i % (dim + 1) == 0))).collect();
         Self { dim, factor }
     }
 
     /// The covariance of rows with these weights, which sum to 1: row-major.
-    pub fn weighted_covariance(rows: &[f64], weights: &[f64], dim: usize) -> Vec<f64> {
+    pub(crate) fn weighted_covariance(rows: &[f64], weights: &[f64], dim: usize) -> Vec<f64> {
         let rows = || rows.chunks_exact(dim).zip(weights);
         let mut mean = vec![0.0; dim];
         rows().for_each(|(row, w)| mean.iter_mut().zip(row).for_each(|(m, t)| *m += w * t));
@@ -50,19 +50,19 @@ impl Cholesky {
     }
 
     /// log det L.
-    pub fn log_volume(&self) -> f64 {
+    pub(crate) fn log_volume(&self) -> f64 {
         self.factor.iter().step_by(self.dim + 1).map(|l| l.ln()).sum()
     }
 
     /// Whether this is a factor of `dim` dimensions, as one read from a file must be checked.
-    pub fn is_valid(&self, dim: usize) -> bool {
+    pub(crate) fn is_valid(&self, dim: usize) -> bool {
         let positive = || self.factor.iter().step_by(dim + 1).all(|l| *l > 0.0);
         let finite = || self.factor.iter().all(|l| l.is_finite());
         self.dim == dim && self.factor.len() == dim * dim && positive() && finite()
     }
 
     /// L z, in place.
-    pub fn multiply(&self, z: &mut [f64]) {
+    pub(crate) fn multiply(&self, z: &mut [f64]) {
         for i in (0..self.dim).rev() {
             let row = &self.factor[i * self.dim..][..=i];
             z[i] = row.iter().zip(&*z).map(|(l, z)| l * z).sum();
@@ -70,7 +70,7 @@ impl Cholesky {
     }
 
     /// L⁻¹ v, in place.
-    pub fn solve_lower(&self, v: &mut [f64]) {
+    pub(crate) fn solve_lower(&self, v: &mut [f64]) {
         for i in 0..self.dim {
             let row = &self.factor[i * self.dim..][..=i];
             let dot: f64 = row[..i].iter().zip(&*v).map(|(l, v)| l * v).sum();
@@ -79,7 +79,7 @@ impl Cholesky {
     }
 
     /// (L Lᵀ)⁻¹ v, in place.
-    pub fn solve(&self, v: &mut [f64]) {
+    pub(crate) fn solve(&self, v: &mut [f64]) {
         self.solve_lower(v);
         for i in (0..self.dim).rev() {
             let dot: f64 = (i + 1..self.dim).map(|k| self.factor[k * self.dim + i] * v[k]).sum();

@@ -19,7 +19,7 @@ pub(crate) struct Cumulative(Vec<f64>);
 
 impl Cumulative {
     /// Of weights that sum to 1, at least one.
-    pub fn new(weights: &[f64]) -> Self {
+    pub(crate) fn new(weights: &[f64]) -> Self {
         let mut sum = 0.0;
         let running = weights.iter().map(|w| {
             sum += w;
@@ -29,7 +29,7 @@ impl Cumulative {
     }
 
     /// The particle at this place between 0 and 1.
-    pub fn at(&self, place: f64) -> usize {
+    pub(crate) fn at(&self, place: f64) -> usize {
         self.0.partition_point(|&sum| sum < place).min(self.0.len() - 1)
     }
 }

@@ -32,20 +32,20 @@ pub(crate) struct Labelled<'a> {
 }
 
 impl<'a> Labelled<'a> {
-    pub fn new(data: &'a [f32], columns: usize, second: usize) -> Self {
+    pub(crate) fn new(data: &'a [f32], columns: usize, second: usize) -> Self {
         Self { data, columns, second }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.data.len() / self.columns
     }
 
-    pub fn row(&self, i: usize) -> &'a [f32] {
+    pub(crate) fn row(&self, i: usize) -> &'a [f32] {
         &self.data[i * self.columns..][..self.columns]
     }
 
     /// Whether a row is of the second class.
-    pub fn label(&self, i: usize) -> bool {
+    pub(crate) fn label(&self, i: usize) -> bool {
         i >= self.second
     }
 }
@@ -64,12 +64,12 @@ pub(crate) struct Classifier<'a, F: Real> {
 
 impl<'a, F: Real> Classifier<'a, F> {
     /// All the memory needed for training on `rows` rows of `data`.
-    pub fn new(data: Labelled<'a>, rows: usize) -> Self {
+    pub(crate) fn new(data: Labelled<'a>, rows: usize) -> Self {
         Self::shaped(data, rows, UNITS * data.columns, RATE)
     }
 
     /// The same for a network of so many units, at this learning rate.
-    pub fn shaped(data: Labelled<'a>, rows: usize, units: usize, rate: f64) -> Self {
+    pub(crate) fn shaped(data: Labelled<'a>, rows: usize, units: usize, rate: f64) -> Self {
         let batch = rows.min(BATCH);
         let mlp = Mlp::new(data.columns, units, batch);
         let zeros = || Aligned::zeros(mlp.params.len());
@@ -79,7 +79,7 @@ impl<'a, F: Real> Classifier<'a, F> {
 
     /// Trains until the loss no longer falls; `rows` are left in the order of the last epoch.
     /// Returns the mean loss of each epoch.
-    pub fn fit(&mut self, rows: &mut [usize], rng: &mut Stream) -> Vec<f64> {
+    pub(crate) fn fit(&mut self, rows: &mut [usize], rng: &mut Stream) -> Vec<f64> {
         self.draw_weights(rng);
         let (mut losses, mut best, mut idle) = (Vec::new(), f64::INFINITY, 0);
         // Comparisons with NaN are false, so that a loss that is none counts as idle.
@@ -93,13 +93,13 @@ impl<'a, F: Real> Classifier<'a, F> {
     }
 
     /// One pass over these rows, left in its random order; returns the loss, summed.
-    pub fn epoch(&mut self, rows: &mut [usize], rng: &mut Stream) -> f64 {
+    pub(crate) fn epoch(&mut self, rows: &mut [usize], rng: &mut Stream) -> f64 {
         rows.shuffle(rng);
         rows.chunks(self.batch).map(|batch| self.step(batch)).sum()
     }
 
     /// −log of the probability that each of these rows' labels is given.
-    pub fn log_losses(&mut self, rows: &[usize]) -> Vec<f64> {
+    pub(crate) fn log_losses(&mut self, rows: &[usize]) -> Vec<f64> {
         let (data, mut losses) = (self.data, Vec::with_capacity(rows.len()));
         for batch in rows.chunks(self.batch) {
             self.mlp.load(batch.iter().map(|&i| data.row(i)));
@@ -111,7 +111,7 @@ impl<'a, F: Real> Classifier<'a, F> {
     }
 
     /// Share of these rows that are told rightly.
-    pub fn accuracy(&mut self, rows: &[usize]) -> f64 {
+    pub(crate) fn accuracy(&mut self, rows: &[usize]) -> f64 {
         let data = self.data;
         let mut right = 0;
         for batch in rows.chunks(self.batch) {
@@ -124,7 +124,7 @@ impl<'a, F: Real> Classifier<'a, F> {
     }
 
     /// Glorot's uniform law, for weights and biases alike.
-    pub fn draw_weights(&mut self, rng: &mut Stream) {
+    pub(crate) fn draw_weights(&mut self, rng: &mut Stream) {
         for layer in self.mlp.layers {
             let bound = (6.0 / (layer.inputs + layer.outputs) as f64).sqrt();
             for range in [layer.weights(), layer.bias()] {

@@ -15,11 +15,11 @@ pub(crate) struct Dense {
 }
 
 impl Dense {
-    pub fn weights(&self) -> Range<usize> {
+    pub(crate) fn weights(&self) -> Range<usize> {
         self.first_weight..self.first_weight + self.inputs * self.outputs
     }
 
-    pub fn bias(&self) -> Range<usize> {
+    pub(crate) fn bias(&self) -> Range<usize> {
         self.first_bias..self.first_bias + self.outputs
     }
 
@@ -48,7 +48,7 @@ pub(crate) struct Mlp<F: Real> {
 
 impl<F: Real> Mlp<F> {
     /// Zero parameters, and memory for up to `rows` rows at a time.
-    pub fn new(inputs: usize, units: usize, rows: usize) -> Self {
+    pub(crate) fn new(inputs: usize, units: usize, rows: usize) -> Self {
         let sizes = [inputs, units, units, 1];
         let weights_before = |layer| (0..layer).map(|l| sizes[l] * sizes[l + 1]).sum::<usize>();
         let biases_before = |layer: usize| sizes[1..=layer].iter().sum::<usize>();
@@ -74,12 +74,12 @@ impl<F: Real> Mlp<F> {
     }
 
     /// The weights, without the biases.
-    pub fn weights(&self) -> &[F] {
+    pub(crate) fn weights(&self) -> &[F] {
         &self.params[..self.layers[0].first_bias]
     }
 
     /// Copies a batch into the panels.
-    pub fn load<'a>(&mut self, rows: impl ExactSizeIterator<Item = &'a [f32]>) {
+    pub(crate) fn load<'a>(&mut self, rows: impl ExactSizeIterator<Item = &'a [f32]>) {
         let inputs = self.layers[0].inputs;
         self.rows = rows.len();
         for (r, row) in rows.enumerate() {
@@ -91,7 +91,7 @@ impl<F: Real> Mlp<F> {
     }
 
     /// The batch's logits, from what was loaded.
-    pub fn forward(&mut self) {
+    pub(crate) fn forward(&mut self) {
         for (l, layer) in self.layers.iter().enumerate() {
             let (before, after) = self.values.split_at_mut(l + 1);
             let bias = &self.params[layer.bias()];
@@ -108,12 +108,12 @@ impl<F: Real> Mlp<F> {
     }
 
     /// One logit per row of the batch: positive for the second class.
-    pub fn logits(&self) -> impl Iterator<Item = F> {
+    pub(crate) fn logits(&self) -> impl Iterator<Item = F> {
         self.values[3][..self.rows].iter().copied()
     }
 
     /// The log-loss of the batch, summed, and its gradient with respect to the parameters.
-    pub fn backward(&mut self, labels: impl Iterator<Item = bool>) -> f64 {
+    pub(crate) fn backward(&mut self, labels: impl Iterator<Item = bool>) -> f64 {
         let (mut loss, d_logits) = (0.0, &mut self.d_outputs[2]);
         for ((&logit, d), label) in self.values[3].iter().zip(d_logits.iter_mut()).zip(labels) {
             let (row_loss, row_gradient) = log_loss(logit, label);

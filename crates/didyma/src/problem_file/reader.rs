@@ -35,30 +35,35 @@ pub(super) struct Node<'a> {
 
 impl<'a> Document<'a> {
     /// The line of a byte, from 1.
-    pub fn line(&self, byte: usize) -> usize {
+    pub(super) fn line(&self, byte: usize) -> usize {
         let before = self.text.as_bytes().iter().take(byte);
         1 + before.filter(|&&letter| letter == b'\n').count()
     }
 
-    pub fn error(&self, at: &Range<usize>, field: &str, problem: impl Into<String>) -> Error {
+    pub(super) fn error(
+        &self,
+        at: &Range<usize>,
+        field: &str,
+        problem: impl Into<String>,
+    ) -> Error {
         let (path, line) = (self.path.to_owned(), self.line(at.start));
         Error::ProblemFile { path, line, field: field.to_owned(), fault: problem.into() }
     }
 
     /// The outermost table of a parsed text.
-    pub fn fields(self, table: &'a DeTable<'a>) -> Fields<'a> {
+    pub(super) fn fields(self, table: &'a DeTable<'a>) -> Fields<'a> {
         Fields { document: self, table, name: String::new(), span: 0..0 }
     }
 }
 
 impl<'a> Fields<'a> {
     /// The names in the table, in the order of the file.
-    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.table.keys().map(|key| key.get_ref().as_ref())
     }
 
     /// The value of a field, if it is there.
-    pub fn get(&self, name: &str) -> Option<Node<'a>> {
+    pub(super) fn get(&self, name: &str) -> Option<Node<'a>> {
         let (key, value) = self.table.iter().find(|(key, _)| key.get_ref() == name)?;
         // The span of a table in brackets is that of its header, which may be elsewhere: its key tells the line.
         let span = match value.get_ref() {
@@ -70,23 +75,23 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of a field that has to be there.
-    pub fn need(&self, name: &str, remedy: &str) -> Result<Node<'a>> {
+    pub(super) fn need(&self, name: &str, remedy: &str) -> Result<Node<'a>> {
         self.get(name).ok_or_else(|| self.error(&self.path(name), format!("is missing: {remedy}")))
     }
 
     /// The table of a field; without it, an empty place to look into.
-    pub fn table(&self, name: &str) -> Result<Option<Self>> {
+    pub(super) fn table(&self, name: &str) -> Result<Option<Self>> {
         self.get(name).map(|node| node.table()).transpose()
     }
 
     /// Refuses every field whose name is not in the list of fields.
-    pub fn only_known(&self) -> Result<()> {
+    pub(super) fn only_known(&self) -> Result<()> {
         let known = names_in(&self.name);
         self.only(&known)
     }
 
     /// Refuses every field with another name than these.
-    pub fn only(&self, known: &[&str]) -> Result<()> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<()> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
             if known.contains(&name) {
@@ -105,23 +110,23 @@ impl<'a> Fields<'a> {
     }
 
     /// An error about a field of the table, at the table's line.
-    pub fn error(&self, field: &str, problem: impl Into<String>) -> Error {
+    pub(super) fn error(&self, field: &str, problem: impl Into<String>) -> Error {
         self.document.error(&self.span, field, problem)
     }
 
     /// The full name of a field.
-    pub fn path(&self, name: &str) -> String {
+    pub(super) fn path(&self, name: &str) -> String {
         if self.name.is_empty() { name.to_owned() } else { format!("{}.{name}", self.name) }
     }
 }
 
 impl<'a> Node<'a> {
-    pub fn error(&self, problem: impl Into<String>) -> Error {
+    pub(super) fn error(&self, problem: impl Into<String>) -> Error {
         self.document.error(&self.span, &self.field, problem)
     }
 
     /// The line of the value, from 1.
-    pub fn line(&self) -> usize {
+    pub(super) fn line(&self) -> usize {
         self.document.line(self.span.start)
     }
 
@@ -129,7 +134,7 @@ impl<'a> Node<'a> {
         self.error(format!("is {}: give {expected}", kind(self.value)))
     }
 
-    pub fn table(&self) -> Result<Fields<'a>> {
+    pub(super) fn table(&self) -> Result<Fields<'a>> {
         match self.value {
             DeValue::Table(table) => Ok(Fields {
                 document: self.document,
@@ -144,7 +149,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub fn text(&self) -> Result<String> {
+    pub(super) fn text(&self) -> Result<String> {
         match self.value {
             DeValue::String(text) if !text.trim().is_empty() => Ok(text.as_ref().to_owned()),
             DeValue::String(_) => Err(self.error("is empty: write something between the quotes")),
@@ -153,7 +158,7 @@ impl<'a> Node<'a> {
     }
 
     /// A finite number.
-    pub fn number(&self) -> Result<f64> {
+    pub(super) fn number(&self) -> Result<f64> {
         match number(self.value) {
             Some(number) if number.is_finite() => Ok(number),
             Some(number) => Err(self.error(format!("is {number}: give a finite number"))),
@@ -165,12 +170,12 @@ impl<'a> Node<'a> {
     }
 
     /// A whole number from 1 to this.
-    pub fn whole_to(&self, most: usize) -> Result<usize> {
+    pub(super) fn whole_to(&self, most: usize) -> Result<usize> {
         Ok(self.whole_up_to(1, most as u64)? as usize)
     }
 
     /// A whole number between these.
-    pub fn whole_up_to(&self, least: u64, most: u64) -> Result<u64> {
+    pub(super) fn whole_up_to(&self, least: u64, most: u64) -> Result<u64> {
         let found = match self.value {
             DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
             _ => return Err(self.wrong("a whole number")),
@@ -181,7 +186,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    pub fn flag(&self) -> Result<bool> {
+    pub(super) fn flag(&self) -> Result<bool> {
         match self.value {
             DeValue::Boolean(flag) => Ok(*flag),
             _ => Err(self.wrong("true or false")),
@@ -205,11 +210,11 @@ impl<'a> Node<'a> {
         Ok(values.iter().enumerate().map(node).collect())
     }
 
-    pub fn numbers(&self) -> Result<Vec<f64>> {
+    pub(super) fn numbers(&self) -> Result<Vec<f64>> {
         self.list("numbers")?.iter().map(Self::number).collect()
     }
 
-    pub fn pair(&self, of: &str) -> Result<[f64; 2]> {
+    pub(super) fn pair(&self, of: &str) -> Result<[f64; 2]> {
         let numbers = self.numbers()?;
         numbers.try_into().map_err(|numbers: Vec<f64>| {
             self.error(format!("has {} numbers: give two, {of}", numbers.len()))
@@ -217,7 +222,7 @@ impl<'a> Node<'a> {
     }
 
     /// The words of a command: a program, then arguments, which may be empty.
-    pub fn words(&self) -> Result<Vec<String>> {
+    pub(super) fn words(&self) -> Result<Vec<String>> {
         let word = |(i, node): (usize, &Self)| match node.value {
             DeValue::String(text) if i > 0 => Ok(text.as_ref().to_owned()),
             _ => node.text(),
@@ -225,12 +230,12 @@ impl<'a> Node<'a> {
         self.list("texts in quotes")?.iter().enumerate().map(word).collect()
     }
 
-    pub fn texts(&self) -> Result<Vec<String>> {
+    pub(super) fn texts(&self) -> Result<Vec<String>> {
         self.list("texts in quotes")?.iter().map(Self::text).collect()
     }
 
     /// As JSON has it.
-    pub fn json(&self) -> Result<Value> {
+    pub(super) fn json(&self) -> Result<Value> {
         match self.value {
             DeValue::String(text) => Ok(Value::String(text.as_ref().to_owned())),
             DeValue::Boolean(flag) => Ok(Value::Bool(*flag)),

@@ -21,7 +21,7 @@ const PREFIX: usize = 8;
 const LONGEST_HEADER: usize = 100_000_000;
 
 /// What opening the bytes of a file comes to.
-pub type Decoded<T> = std::result::Result<T, FileFault>;
+pub(crate) type Decoded<T> = std::result::Result<T, FileFault>;
 
 /// The content of one file.
 #[derive(Clone, Debug, PartialEq)]

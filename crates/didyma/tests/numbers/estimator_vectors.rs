@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../vectors/estimator.rs"]
-mod vectors;
-
-use didyma::estimator::alpha::{GrrObjective, Model, grr_alpha};
-use didyma::estimator::{Alpha, Blocks, Estimator, LevelLaw, Method, Settings, reduce};
-use vectors::{
+use crate::laws::vectors::estimator::{
     Case, ROULETTES, TOLERANCE, cases, data, number, numbers, reused_settings, roulette_settings,
     ru_settings, stability, tru_settings, vector,
 };
+use didyma::estimator::alpha::{GrrObjective, Model, grr_alpha};
+use didyma::estimator::{Alpha, Blocks, Estimator, LevelLaw, Method, Settings, reduce};
 
 fn close(what: &str, found: f64, expected: f64) {
     let error = (found - expected).abs();

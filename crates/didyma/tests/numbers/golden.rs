@@ -5,9 +5,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../vectors/flow.rs"]
-mod vectors;
-
+use crate::laws::vectors::flow as vectors;
 use didyma::kernel::{Kernels, PANEL, Real, SplineJob, SplineShape};
 use didyma::{FlowConfig, SplineFlow, Tape};
 

@@ -1,5 +1,7 @@
 //! Numbers: kernels, flows, estimators, engines and metrics by their laws, definitions and golden vectors.
 
+#![allow(clippy::unwrap_used)]
+
 mod engine;
 mod estimator_laws;
 mod estimator_vectors;

@@ -34,12 +34,12 @@ pub(super) struct RowSet<'a> {
 
 impl<'a> RowSet<'a> {
     /// One row per pair of the tile.
-    pub fn pairs<F: Real>(tile: &'a Tile<F>) -> Self {
+    pub(super) fn pairs<F: Real>(tile: &'a Tile<F>) -> Self {
         Self { context: &tile.context[..tile.rows()], contexts: tile.contexts }
     }
 
     /// One row per context.
-    pub fn contexts(contexts: usize) -> Self {
+    pub(super) fn contexts(contexts: usize) -> Self {
         Self { context: &EACH_ITS_OWN[..whole_lanes(contexts)], contexts }
     }
 
@@ -84,7 +84,7 @@ impl<F: Real> Conditioner<'_, F> {
     }
 
     /// Everything that depends on x alone; then the rows, panel by panel.
-    pub fn forward(
+    pub(super) fn forward(
         &self,
         rows: RowSet,
         x: &[F],

@@ -22,7 +22,7 @@ fn sigmoid_gradient<F: Real>(d: &mut [F], sigmoid: &[F], rows: usize) {
 impl<F: Real> Conditioner<'_, F> {
     /// Given the gradient of the logits in `tape.logits`: writes the gradient of the
     /// parameters and leaves that of h, before it met θ_id, in `scratch.d_hidden`.
-    pub fn backward(
+    pub(super) fn backward(
         &self,
         rows: RowSet,
         x: &[F],

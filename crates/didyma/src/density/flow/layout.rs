@@ -19,12 +19,12 @@ pub(crate) struct Dense {
 }
 
 impl Dense {
-    pub fn weights<'a, F>(&self, params: &'a [F]) -> Weights<'a, F> {
+    pub(crate) fn weights<'a, F>(&self, params: &'a [F]) -> Weights<'a, F> {
         self.columns(params, 0..self.inputs)
     }
 
     /// Only some columns of the matrix.
-    pub fn columns<'a, F>(&self, params: &'a [F], columns: Range<usize>) -> Weights<'a, F> {
+    pub(crate) fn columns<'a, F>(&self, params: &'a [F], columns: Range<usize>) -> Weights<'a, F> {
         Weights {
             data: &params[self.weight + columns.start..self.bias],
             outputs: self.outputs,
@@ -33,12 +33,12 @@ impl Dense {
         }
     }
 
-    pub fn bias<'a, F>(&self, params: &'a [F]) -> &'a [F] {
+    pub(crate) fn bias<'a, F>(&self, params: &'a [F]) -> &'a [F] {
         &params[self.bias..][..self.outputs]
     }
 
     /// Matrix and bias, to write gradients to.
-    pub fn split<'a, F>(&self, params: &'a mut [F]) -> (&'a mut [F], &'a mut [F]) {
+    pub(crate) fn split<'a, F>(&self, params: &'a mut [F]) -> (&'a mut [F], &'a mut [F]) {
         params[self.weight..self.bias + self.outputs].split_at_mut(self.bias - self.weight)
     }
 }
@@ -110,7 +110,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn new(config: &FlowConfig) -> Self {
+    pub(super) fn new(config: &FlowConfig) -> Self {
         let mut builder = Builder::default();
         let layers = (0..config.layers).map(|l| builder.layer(config, l)).collect();
         Self { layers, tensors: builder.tensors, len: builder.len }
@@ -132,7 +132,7 @@ impl Builder {
         start
     }
 
-    pub fn dense(&mut self, name: &str, inputs: usize, outputs: usize) -> Dense {
+    pub(crate) fn dense(&mut self, name: &str, inputs: usize, outputs: usize) -> Dense {
         let weight = self.take(format!("{name}.weight"), &[outputs, inputs]);
         let bias = self.take(format!("{name}.bias"), &[outputs]);
         Dense { weight, bias, inputs, outputs }

@@ -17,7 +17,7 @@ pub(super) struct Factored<F> {
 }
 
 impl<F: Real> Factored<F> {
-    pub fn zeros(dim: usize) -> Self {
+    pub(super) fn zeros(dim: usize) -> Self {
         let matrix = || vec![F::zero(); dim * dim];
         Self {
             product: matrix(),
@@ -32,7 +32,7 @@ impl<F: Real> Factored<F> {
 
 impl Linear {
     /// Reads the factors from the parameters and multiplies them.
-    pub fn factor<F: Real>(&self, params: &[F], to: &mut Factored<F>) {
+    pub(super) fn factor<F: Real>(&self, params: &[F], to: &mut Factored<F>) {
         let n = self.dim;
         to.log_det = F::zero();
         for i in 0..n {
@@ -54,7 +54,7 @@ impl Linear {
     }
 
     /// Turns the gradient of L U and the bias into that of the parameters; `d_log_det` is the gradient of log |det|.
-    pub fn backward<F: Real>(
+    pub(super) fn backward<F: Real>(
         &self,
         params: &[F],
         factored: &Factored<F>,
@@ -80,7 +80,7 @@ impl Linear {
     }
 
     /// z = U⁻¹ L⁻¹ (y − b) for every row of a panel, in place.
-    pub fn solve<F: Real>(&self, params: &[F], factored: &Factored<F>, panel: &mut [F]) {
+    pub(super) fn solve<F: Real>(&self, params: &[F], factored: &Factored<F>, panel: &mut [F]) {
         let n = self.dim;
         for i in 0..n {
             let (before, row) = panel.split_at_mut(i * PANEL);

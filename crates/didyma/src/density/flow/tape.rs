@@ -176,7 +176,7 @@ fn write_row<F>(panel: &mut [F], row: usize, features: usize, values: impl IntoI
 
 impl<F: Real> Tile<F> {
     /// Makes the padding harmless: finite numbers, an existing context.
-    pub fn pad(&mut self) {
+    pub(super) fn pad(&mut self) {
         let (pairs, rows, contexts, dim) = (self.pairs, self.rows(), self.contexts, self.dims.0);
         let last = contexts.saturating_sub(1) as u32;
         self.context[pairs..rows].fill(last);
@@ -191,16 +191,16 @@ impl<F: Real> Tile<F> {
     }
 
     /// Rows in use, in whole lanes.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         whole_lanes(self.pairs)
     }
 
-    pub fn panels(&self) -> usize {
+    pub(super) fn panels(&self) -> usize {
         self.pairs.div_ceil(PANEL)
     }
 
     /// Rows in use of panel `p`.
-    pub fn panel_rows(&self, p: usize) -> usize {
+    pub(super) fn panel_rows(&self, p: usize) -> usize {
         (self.rows() - p * PANEL).min(PANEL)
     }
 }

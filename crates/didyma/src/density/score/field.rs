@@ -22,7 +22,7 @@ pub(super) struct NetworkScore<'a, F: Real> {
 }
 
 impl<'a, F: Real> NetworkScore<'a, F> {
-    pub fn new(model: &'a ScoreModel, params: &'a [F], grid: Grid) -> Self {
+    pub(super) fn new(model: &'a ScoreModel, params: &'a [F], grid: Grid) -> Self {
         let mut tape = Tape::new(model);
         let units = model.config.units;
         let main = &model.layout.main.first;
@@ -42,7 +42,7 @@ impl<'a, F: Real> NetworkScore<'a, F> {
     }
 
     /// The x of each row of the panels to come; the last one is that of all rows after it.
-    pub fn set_x(&mut self, mut x: impl Iterator<Item = &'a [f32]>) {
+    pub(super) fn set_x(&mut self, mut x: impl Iterator<Item = &'a [f32]>) {
         let mut last: &[f32] = &[];
         for row in 0..PANEL {
             last = x.next().unwrap_or(last);

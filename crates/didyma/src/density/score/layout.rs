@@ -23,7 +23,7 @@ impl Mlp {
         }
     }
 
-    pub fn layers(&self) -> [&Dense; 3] {
+    pub(super) fn layers(&self) -> [&Dense; 3] {
         [&self.first, &self.second, &self.last]
     }
 }
@@ -39,7 +39,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn new(config: &ScoreConfig) -> Self {
+    pub(super) fn new(config: &ScoreConfig) -> Self {
         let ScoreConfig { theta_dim, x_dim, units, .. } = *config;
         let mut builder = Builder::default();
         let [from_theta, from_x] = [theta_dim, x_dim].map(|dim| (4 * dim).max(30));

@@ -114,7 +114,7 @@ pub(super) struct Pass<'a, F: Real> {
 }
 
 impl<F: Real> Pass<'_, F> {
-    pub fn affine(&self, weights: Weights<F>, bias: &[F], input: &[F], output: &mut [F]) {
+    pub(super) fn affine(&self, weights: Weights<F>, bias: &[F], input: &[F], output: &mut [F]) {
         let (mode, rows) = (Mode::Plain(bias), self.rows);
         (self.kernels.affine)(AffineJob { weights, mode, rows, input, output });
     }
@@ -124,12 +124,12 @@ impl<F: Real> Pass<'_, F> {
     }
 
     /// output = W input
-    pub fn product(&self, weights: Weights<F>, input: &[F], output: &mut [F]) {
+    pub(super) fn product(&self, weights: Weights<F>, input: &[F], output: &mut [F]) {
         self.affine(weights, self.zeros, input, output);
     }
 
     /// d_input = Wᵀ d_output
-    pub fn back(&self, weights: Weights<F>, d_output: &[F], d_input: &mut [F]) {
+    pub(super) fn back(&self, weights: Weights<F>, d_output: &[F], d_input: &mut [F]) {
         let (mask, accumulate, rows) = (None, false, self.rows);
         let job = InputGradientJob { weights, mask, accumulate, rows, d_output, d_input };
         (self.kernels.affine_input_gradient)(job);
@@ -137,7 +137,7 @@ impl<F: Real> Pass<'_, F> {
 }
 
 impl Mlp {
-    pub fn forward<F: Real>(
+    pub(super) fn forward<F: Real>(
         &self,
         pass: &Pass<F>,
         tape: &mut MlpTape<F>,
@@ -150,7 +150,7 @@ impl Mlp {
     }
 
     /// `forward` when the first layer's pre-activations are known.
-    pub fn finish<F: Real>(
+    pub(super) fn finish<F: Real>(
         &self,
         pass: &Pass<F>,
         [one, two]: &mut MlpTape<F>,
@@ -164,7 +164,7 @@ impl Mlp {
     }
 
     /// From ∂E/∂output to ∂E/∂input of some columns.
-    pub fn adjoint<F: Real>(
+    pub(super) fn adjoint<F: Real>(
         &self,
         pass: &Pass<F>,
         [one, two]: &mut MlpTape<F>,
@@ -180,7 +180,7 @@ impl Mlp {
     }
 
     /// Along a direction of some columns of the input, up to the last hidden layer.
-    pub fn tangent<F: Real>(
+    pub(super) fn tangent<F: Real>(
         &self,
         pass: &Pass<F>,
         [one, two]: &mut MlpTape<F>,
@@ -193,7 +193,7 @@ impl Mlp {
     }
 
     /// The tangent of some outputs.
-    pub fn output_tangent<F: Real>(
+    pub(super) fn output_tangent<F: Real>(
         &self,
         pass: &Pass<F>,
         [_, two]: &MlpTape<F>,
@@ -207,7 +207,7 @@ impl Mlp {
     }
 
     /// From the gradient of the output to ā of both hidden layers.
-    pub fn reverse<F: Real>(
+    pub(super) fn reverse<F: Real>(
         &self,
         pass: &Pass<F>,
         [one, two]: &mut MlpTape<F>,
@@ -221,7 +221,7 @@ impl Mlp {
     }
 
     /// The gradient of some columns of the input after `reverse`.
-    pub fn input_gradient<F: Real>(
+    pub(super) fn input_gradient<F: Real>(
         &self,
         pass: &Pass<F>,
         [one, _]: &MlpTape<F>,
@@ -232,7 +232,7 @@ impl Mlp {
     }
 
     /// ā h₋ᵀ of all three layers, after `reverse`.
-    pub fn weight_gradient<F: Real>(
+    pub(super) fn weight_gradient<F: Real>(
         &self,
         sums: &mut Sums<F>,
         [one, two]: &MlpTape<F>,
@@ -245,7 +245,7 @@ impl Mlp {
     }
 
     /// Adds δ ḣ₋ᵀ of all three layers, after `adjoint` and `tangent`.
-    pub fn adjoint_weight_gradient<F: Real>(
+    pub(super) fn adjoint_weight_gradient<F: Real>(
         &self,
         sums: &mut Sums<F>,
         [one, two]: &MlpTape<F>,

@@ -40,13 +40,13 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub fn new(steps: usize) -> Self {
+    pub(super) fn new(steps: usize) -> Self {
         let [first, last] = [END, 1.0].map(|t| Moment::at(t).ratio().ln());
         Self { steps, first, step: (last - first) / steps as f64 }
     }
 
     /// Number of points.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         2 * self.steps + 1
     }
 
@@ -55,7 +55,7 @@ impl Grid {
         0.5 * (end(index / 2) + end(index.div_ceil(2)))
     }
 
-    pub fn point(&self, index: usize) -> Point {
+    pub(super) fn point(&self, index: usize) -> Point {
         Point { index, moment: Moment::of_ratio(self.ratio(index)) }
     }
 }
@@ -102,7 +102,7 @@ pub(super) struct Integrator<F: Real> {
 
 impl<F: Real> Integrator<F> {
     /// For θ of `dim` numbers; the determinant is followed if `trace`.
-    pub fn new(grid: Grid, dim: usize, trace: bool) -> Self {
+    pub(super) fn new(grid: Grid, dim: usize, trace: bool) -> Self {
         let state = || vec![0.0; (dim + 1) * PANEL];
         Self {
             grid,
@@ -119,7 +119,7 @@ impl<F: Real> Integrator<F> {
     }
 
     /// Carries up to a panel of rows from one end to the other. `put` receives each of them with log |d there / d here|.
-    pub fn carry(
+    pub(super) fn carry(
         &mut self,
         field: &mut impl Score<F>,
         way: Way,

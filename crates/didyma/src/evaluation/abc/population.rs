@@ -30,7 +30,11 @@ pub(super) struct Accepted {
 
 impl Population {
     /// Weights and kernel of a new generation.
-    pub fn new(abc: &SmcAbc, accepted: Vec<Accepted>, before: Option<&Self>) -> Result<Self> {
+    pub(super) fn new(
+        abc: &SmcAbc,
+        accepted: Vec<Accepted>,
+        before: Option<&Self>,
+    ) -> Result<Self> {
         let dim = abc.prior.dim();
         let theta: Vec<f64> = accepted.iter().flat_map(|a| a.theta.iter().copied()).collect();
         let log_weights = parallel::map(accepted.len(), abc.threads, |i| {
@@ -54,7 +58,12 @@ impl Population {
         })
     }
 
-    pub fn generation(&self, tolerance: f64, simulations: u64, acceptance: f64) -> Generation {
+    pub(super) fn generation(
+        &self,
+        tolerance: f64,
+        simulations: u64,
+        acceptance: f64,
+    ) -> Generation {
         let effective = effective(&self.weights);
         let particles = self.weights.len();
         Generation { tolerance, simulations, particles, acceptance, effective }
@@ -85,13 +94,13 @@ pub(super) struct Law<'a> {
 }
 
 impl<'a> Law<'a> {
-    pub fn prior(prior: &'a Prior, streams: &Streams, generation: u64) -> Self {
+    pub(super) fn prior(prior: &'a Prior, streams: &Streams, generation: u64) -> Self {
         let proposals = streams.simulations(Purpose::Parameters, generation);
         let simulations = streams.simulations(Purpose::Simulation, generation);
         Self { prior, population: None, proposals, simulations }
     }
 
-    pub fn moved(
+    pub(super) fn moved(
         prior: &'a Prior,
         population: &'a Population,
         streams: &Streams,
@@ -101,7 +110,7 @@ impl<'a> Law<'a> {
     }
 
     /// A draw inside the prior's support: what falls outside is drawn anew, without a simulation.
-    pub fn draw(&self, rng: &mut SimulationStream, theta: &mut [f64]) {
+    pub(super) fn draw(&self, rng: &mut SimulationStream, theta: &mut [f64]) {
         let Some(population) = self.population else { return self.prior.sample(rng, theta) };
         let dim = theta.len();
         loop {

@@ -33,7 +33,7 @@ pub(in crate::inference) struct Failing {
 
 impl Failing {
     /// Nothing if no simulation failed, else what can be learnt of those that did.
-    pub fn new(
+    pub(crate) fn new(
         prior: &Prior,
         records: &Records,
         config: &Config,
@@ -87,14 +87,14 @@ impl Failing {
     }
 
     /// Rows as training is to take them.
-    pub fn applied(&self, mut rows: TrainRows) -> TrainRows {
+    pub(crate) fn applied(&self, mut rows: TrainRows) -> TrainRows {
         rows.inner_only.clone_from(&self.inner_only);
         rows.weights.clone_from(&self.weights);
         rows
     }
 
     /// What a round tells of it.
-    pub fn report(
+    pub(crate) fn report(
         &self,
         posterior: &Posterior,
         streams: Streams,

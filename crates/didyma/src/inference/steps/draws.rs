@@ -7,10 +7,10 @@ use crate::rows::Rows;
 /// p-value, divided by the number of parameters, below which draws are refused: of right ones one set in a million.
 const IMPOSSIBLE: f64 = 1e-6;
 /// Draws of a law that has no formula, to compare with.
-pub const COMPARED: usize = 10_000;
+pub(super) const COMPARED: usize = 10_000;
 
 /// What speaks against draws of the prior.
-pub fn unlike_prior(prior: &Prior, theta: Rows) -> Option<String> {
+pub(super) fn unlike_prior(prior: &Prior, theta: Rows) -> Option<String> {
     // Under the prior, each is a standard normal in its unbounded coordinate.
     let z = unbounded(prior, theta);
     let distance = |z: &[f64]| {
@@ -25,7 +25,7 @@ pub fn unlike_prior(prior: &Prior, theta: Rows) -> Option<String> {
 }
 
 /// What speaks against draws of the law that others were drawn from.
-pub fn unlike(prior: &Prior, known: Rows, theta: Rows) -> Option<String> {
+pub(super) fn unlike(prior: &Prior, known: Rows, theta: Rows) -> Option<String> {
     let pairs = unbounded(prior, known).into_iter().zip(unbounded(prior, theta));
     let found = pairs.map(|(known, z)| {
         let (n, m) = (known.len() as f64, z.len() as f64);

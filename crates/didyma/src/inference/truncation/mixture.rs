@@ -26,7 +26,7 @@ pub(super) struct Mixture {
 impl Mixture {
     /// Kernels around points of these weights, those inside the region of `drawn` candidates, as wide as Silverman's rule
     /// has it.
-    pub fn new<'a>(
+    pub(super) fn new<'a>(
         points: impl Iterator<Item = &'a Point>,
         log_weights: &[f64],
         drawn: usize,
@@ -51,7 +51,7 @@ impl Mixture {
         Ok(Self { dim, cumulative, weights, centres, kernel, white_centres })
     }
 
-    pub fn sample(&self, rng: &mut impl rand::Rng) -> Vec<f64> {
+    pub(super) fn sample(&self, rng: &mut impl rand::Rng) -> Vec<f64> {
         let i = self.cumulative.at(rng.random());
         let mut z: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(rng)).collect();
         let squares = (0..TAIL).map(|_| f64::powi(StandardNormal.sample(rng), 2)).sum::<f64>();
@@ -63,12 +63,12 @@ impl Mixture {
     }
 
     /// Gives a standard normal vector the kernels' shape.
-    pub fn shape(&self, z: &mut [f64]) {
+    pub(super) fn shape(&self, z: &mut [f64]) {
         self.kernel.multiply(z);
     }
 
     /// Up to a constant.
-    pub fn log_density(&self, z: &[f32]) -> f64 {
+    pub(super) fn log_density(&self, z: &[f32]) -> f64 {
         let mut white: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
         self.kernel.solve_lower(&mut white);
         let kernels = self.white_centres.chunks_exact(self.dim).zip(&self.weights);

@@ -13,22 +13,22 @@ pub(super) struct Truncated {
 
 impl Truncated {
     /// A law between these bounds, each of which may be infinite.
-    pub fn new(mean: f64, sd: f64, (low, high): (f64, f64)) -> Self {
+    pub(super) fn new(mean: f64, sd: f64, (low, high): (f64, f64)) -> Self {
         Self { mean, sd, from: (low - mean) / sd, to: (high - mean) / sd }
     }
 
     /// The share of the normal law that lies between the bounds.
-    pub fn mass(&self) -> f64 {
+    pub(super) fn mass(&self) -> f64 {
         between(self.from, self.to)
     }
 
-    pub fn log_density(&self, value: f64) -> f64 {
+    pub(super) fn log_density(&self, value: f64) -> f64 {
         let t = (value - self.mean) / self.sd;
         normal::log_density(t) - self.sd.ln() - self.mass().ln()
     }
 
     /// The standard normal z that has as much of its law below as the value has of this one.
-    pub fn z(&self, value: f64) -> f64 {
+    pub(super) fn z(&self, value: f64) -> f64 {
         let t = (value - self.mean) / self.sd;
         let (below, above) = (between(self.from, t), between(t, self.to));
         match below < above {
@@ -38,7 +38,7 @@ impl Truncated {
     }
 
     /// The value of a z.
-    pub fn value(&self, z: f64) -> f64 {
+    pub(super) fn value(&self, z: f64) -> f64 {
         let below = normal::distribution(self.from) + normal::distribution(z) * self.mass();
         let above = normal::distribution(-self.to) + normal::distribution(-z) * self.mass();
         let t = match below < above {

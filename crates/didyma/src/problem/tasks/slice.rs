@@ -21,7 +21,7 @@ pub(super) struct Chain<F> {
 
 impl<F: Fn(&[f64]) -> f64> Chain<F> {
     /// Starts at one of many draws of the prior, chosen by its likelihood, and forgets where it started.
-    pub fn new(prior: &Prior, log_density: F, rng: &mut SimulationStream) -> Self {
+    pub(super) fn new(prior: &Prior, log_density: F, rng: &mut SimulationStream) -> Self {
         let dim = prior.dim();
         let mut draws = vec![0.0; CANDIDATES * dim];
         draws.chunks_exact_mut(dim).for_each(|theta| prior.sample(rng, theta));
@@ -44,7 +44,7 @@ impl<F: Fn(&[f64]) -> f64> Chain<F> {
     }
 
     /// The next draw.
-    pub fn next(&mut self, rng: &mut SimulationStream) -> &[f64] {
+    pub(super) fn next(&mut self, rng: &mut SimulationStream) -> &[f64] {
         (0..THIN).for_each(|_| self.sweep(rng, false));
         &self.theta
     }

@@ -59,7 +59,7 @@ pub(super) struct Optimiser {
 }
 
 impl Optimiser {
-    pub fn new(params: Vec<f32>) -> Self {
+    pub(super) fn new(params: Vec<f32>) -> Self {
         let sum = || ChunkSum { loss: 0.0, grad: vec![0.0; params.len()] };
         let block = |(i, weights)| Mutex::new(Block::new(i * BLOCK, weights));
         Self {
@@ -71,17 +71,17 @@ impl Optimiser {
     }
 
     /// How many blocks there are to sum and to update.
-    pub fn blocks(&self) -> usize {
+    pub(super) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
     /// The loss of the first `chunks` chunks.
-    pub fn loss(&self, chunks: usize) -> f64 {
+    pub(super) fn loss(&self, chunks: usize) -> f64 {
         self.sums[..chunks].iter().map(|sum| read(sum).loss).sum()
     }
 
     /// Σ over the first `chunks` chunks of one block, in their order and in f64.
-    pub fn sum_block(&self, block: usize, chunks: usize) {
+    pub(super) fn sum_block(&self, block: usize, chunks: usize) {
         let block = &mut *lock(&self.blocks[block]);
         block.sum.fill(0.0);
         for sum in &self.sums[..chunks] {
@@ -94,24 +94,24 @@ impl Optimiser {
     }
 
     /// The gradient's norm, when every block is summed.
-    pub fn norm(&self) -> f64 {
+    pub(super) fn norm(&self) -> f64 {
         self.blocks.iter().map(|b| lock(b).norm_squared).sum::<f64>().sqrt()
     }
 
     /// The numbers of the step that [`Self::update_block`] makes.
-    pub fn begin_step(&self, step: AdamStep) {
+    pub(super) fn begin_step(&self, step: AdamStep) {
         *write(&self.step) = Some(step);
     }
 
     /// Adam on one block.
-    pub fn update_block(&self, block: usize) {
+    pub(super) fn update_block(&self, block: usize) {
         let step = read(&self.step).expect("set before the stage");
         let Block { gradient, weights, m, v, .. } = &mut *lock(&self.blocks[block]);
         (f32::kernels().adam)(AdamJob { weights, gradient, m, v, step });
     }
 
     /// Makes the updated blocks what the next chunks are computed with.
-    pub fn publish(&self) {
+    pub(super) fn publish(&self) {
         let mut params = write(&self.params);
         for block in &self.blocks {
             let block = lock(block);
@@ -119,14 +119,14 @@ impl Optimiser {
         }
     }
 
-    pub fn read_params(&self, to: &mut [f32]) {
+    pub(super) fn read_params(&self, to: &mut [f32]) {
         let params = read(&self.params);
         assert_eq!(to.len(), params.len(), "room for every parameter");
         to.copy_from_slice(&params);
     }
 
     /// Copies parameters and moments out, without the number of steps.
-    pub fn read_state(&self, to: &mut EngineState) {
+    pub(super) fn read_state(&self, to: &mut EngineState) {
         let EngineState { params, m, v, .. } = to;
         [&mut *params, &mut *m, &mut *v].into_iter().for_each(Vec::clear);
         for block in &self.blocks {
@@ -138,7 +138,7 @@ impl Optimiser {
     }
 
     /// Puts parameters and moments back, which the caller has checked to be as many.
-    pub fn restore(&self, state: &EngineState) {
+    pub(super) fn restore(&self, state: &EngineState) {
         write(&self.params).copy_from_slice(&state.params);
         for block in &self.blocks {
             let mut block = lock(block);
@@ -159,13 +159,13 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub fn new(config: AdamConfig) -> Result<Self> {
+    pub(super) fn new(config: AdamConfig) -> Result<Self> {
         config.check()?;
         Ok(Self { config, steps: 0, losses: (0.0, 0) })
     }
 
     /// This value of the step at hand, unless it is no number.
-    pub fn finite(&self, what: &'static str, value: f64) -> Result<f64> {
+    pub(super) fn finite(&self, what: &'static str, value: f64) -> Result<f64> {
         match value.is_finite() {
             true => Ok(value),
             false => Err(Error::Diverged { what, value, step: self.steps + 1 }),
@@ -173,23 +173,23 @@ impl Ledger {
     }
 
     /// Counts a step whose gradient has this norm; returns Adam's numbers for it.
-    pub fn next_step(&mut self, learning_rate: f64, norm: f64) -> Result<AdamStep> {
+    pub(super) fn next_step(&mut self, learning_rate: f64, norm: f64) -> Result<AdamStep> {
         self.finite("gradient norm", norm)?;
         self.steps += 1;
         Ok(self.config.numbers(self.steps, learning_rate, norm))
     }
 
-    pub fn add_loss(&mut self, loss: f64) {
+    pub(super) fn add_loss(&mut self, loss: f64) {
         self.losses = (self.losses.0 + loss, self.losses.1 + 1);
     }
 
-    pub fn take_loss(&mut self) -> f64 {
+    pub(super) fn take_loss(&mut self) -> f64 {
         let (sum, steps) = std::mem::take(&mut self.losses);
         sum / steps as f64
     }
 
     /// Goes on after this many steps, with no loss to be taken.
-    pub fn restart(&mut self, steps: u64) {
+    pub(super) fn restart(&mut self, steps: u64) {
         self.steps = steps;
         self.losses = (0.0, 0);
     }

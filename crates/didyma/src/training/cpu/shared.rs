@@ -109,11 +109,12 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    pub const ALL: [Self; 5] = [Self::Parts, Self::Loss, Self::Gradient, Self::Sum, Self::Update];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Parts, Self::Loss, Self::Gradient, Self::Sum, Self::Update];
 }
 
 impl<L: Loss> Shared<L> {
-    pub fn new(loss: L, params: Vec<f32>, threads: usize) -> Self {
+    pub(super) fn new(loss: L, params: Vec<f32>, threads: usize) -> Self {
         Self {
             members: (0..threads).map(|_| Mutex::new(loss.memory())).collect(),
             loss,
@@ -124,7 +125,7 @@ impl<L: Loss> Shared<L> {
     }
 
     /// One member's share of a stage: it takes pieces of work until none is left.
-    pub fn work(&self, member: usize, stage: Stage) {
+    pub(super) fn work(&self, member: usize, stage: Stage) {
         let (job, params) = (read(&self.job), read(&self.optimiser.params));
         let memory = &mut *lock(&self.members[member]);
         let Tiles { tiles, chunks, order, .. } = &job.tiles;

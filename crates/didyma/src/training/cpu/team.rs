@@ -33,7 +33,7 @@ struct Inner<S> {
 
 impl<S: Send + Sync + 'static> Team<S> {
     /// `members` threads, the caller among them.
-    pub fn new(members: usize, state: S, work: Work<S>) -> std::io::Result<Self> {
+    pub(super) fn new(members: usize, state: S, work: Work<S>) -> std::io::Result<Self> {
         let inner = Arc::new(Inner {
             state,
             begun: AtomicUsize::new(0),
@@ -54,12 +54,12 @@ impl<S: Send + Sync + 'static> Team<S> {
         Ok(team)
     }
 
-    pub fn state(&self) -> &S {
+    pub(super) fn state(&self) -> &S {
         &self.inner.state
     }
 
     /// Every member does `stage`; returns when all are done.
-    pub fn run(&self, stage: usize) {
+    pub(super) fn run(&self, stage: usize) {
         let inner = &self.inner;
         if !self.helpers.is_empty() {
             inner.stage.store(stage, Ordering::Relaxed);

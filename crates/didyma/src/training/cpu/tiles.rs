@@ -39,7 +39,7 @@ pub(super) struct Tiles {
 
 impl Tiles {
     /// Cuts anew, in the memory of the last cut.
-    pub fn cut(&mut self, plan: &Plan) {
+    pub(super) fn cut(&mut self, plan: &Plan) {
         self.tiles.clear();
         self.parts = 0;
         let groups = plan.groups();
@@ -67,7 +67,7 @@ impl Tiles {
     }
 
     /// The slots of the parts of a split group, in the order of its atoms.
-    pub fn slots(&self, number: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn slots(&self, number: usize) -> impl Iterator<Item = usize> {
         self.tiles.iter().filter_map(move |tile| match tile {
             Tile::Part { group, slot, .. } if *group == number => Some(*slot),
             _ => None,

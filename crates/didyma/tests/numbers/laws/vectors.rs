@@ -6,9 +6,9 @@ use didyma::{Dataset, Rows};
 use std::sync::Arc;
 
 #[path = "../../vectors/estimator.rs"]
-mod estimator;
+pub mod estimator;
 #[path = "../../vectors/flow.rs"]
-mod flow;
+pub mod flow;
 
 /// Within 1e-4, as the library's own kernels in f32.
 pub fn golden_flows(device: &Arc<dyn Device>) {

@@ -99,7 +99,7 @@ fn run(
     observer: &mut dyn Observer,
 ) -> Inference {
     let prior = prior();
-    let model = Problem::new(prior.clone(), &simulator, OBSERVATION).unwrap();
+    let model = Problem::new(prior, simulator, OBSERVATION).unwrap();
     infer_from(&model, None, config, 2, progress, observer).unwrap()
 }
 

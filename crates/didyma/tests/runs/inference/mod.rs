@@ -114,7 +114,7 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
         let mut config = small(Config::new(profile, algorithm));
         config.train.epochs = if algorithm == tgrr { 12 } else { 5 };
         let mut keeper = Keeper::default();
-        let whole = infer_from(&model, None, &config, 2, State::default(), &mut keeper).unwrap();
+        let whole = infer_from(model, None, &config, 2, State::default(), &mut keeper).unwrap();
         let expected = samples(&whole.posterior.unwrap(), 300);
         assert!(keeper.all.len() > 10);
         for (event, progress) in keeper.all.into_iter().enumerate() {
@@ -124,7 +124,7 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
             if progress.training.is_none() {
                 progress.rows.truncate(70);
             }
-            let again = infer_from(&model, None, &config, 1, progress, &mut ()).unwrap();
+            let again = infer_from(model, None, &config, 1, progress, &mut ()).unwrap();
             let found = samples(&again.posterior.unwrap(), 300);
             let place = format!("{profile:?}, {algorithm:?}, event {event}");
             assert!(again.finished && found == expected, "{place}");
@@ -137,11 +137,11 @@ fn an_observer_stops_a_run_wherever_it_wants() {
     let task = Task::named("two-moons").unwrap();
     let (model, config) = (&task.problem, tiny(Profile::Default));
     let mut whole = Keeper::default();
-    infer_from(&model, None, &config, 2, State::default(), &mut whole).unwrap();
+    infer_from(model, None, &config, 2, State::default(), &mut whole).unwrap();
     let events = whole.all.len();
     for stop in (1..events).step_by(3) {
         let mut keeper = Keeper { stop_after: Some(stop), ..Keeper::default() };
-        let found = infer_from(&model, None, &config, 2, State::default(), &mut keeper).unwrap();
+        let found = infer_from(model, None, &config, 2, State::default(), &mut keeper).unwrap();
         assert!(!found.finished || keeper.now.reports.len() == 2, "{stop} of {events}");
         assert_eq!(found.reports.len(), keeper.now.reports.len(), "{stop}");
         assert_eq!(found.posterior.is_some(), !found.reports.is_empty(), "{stop} of {events}");

@@ -15,14 +15,14 @@ use crate::network::kernel::{
     MIN_BIN, MIN_DERIVATIVE, PANEL, Real, SplineGradientJob, SplineJob, SplineShape,
 };
 
-pub fn forward<F: Real>(job: SplineJob<'_, F>) {
+pub(super) fn forward<F: Real>(job: SplineJob<'_, F>) {
     each_row(job, Side::Width, |bin, x| {
         let point = bin.at((x - bin.x) / bin.w);
         (bin.y + bin.h * point.n / point.d, point.log_derivative(bin))
     });
 }
 
-pub fn inverse<F: Real>(job: SplineJob<'_, F>) {
+pub(super) fn inverse<F: Real>(job: SplineJob<'_, F>) {
     each_row(job, Side::Height, |bin, y| {
         let xi = bin.solve(y - bin.y);
         (bin.x + bin.w * xi, bin.at(xi).log_derivative(bin))
@@ -151,7 +151,7 @@ impl<F: Real> Point<F> {
     }
 }
 
-pub fn gradient<F: Real>(job: SplineGradientJob<'_, F>) {
+pub(super) fn gradient<F: Real>(job: SplineGradientJob<'_, F>) {
     let SplineGradientJob { shape, rows, logits, input, d_value, d_log_det } = job;
     shape.check(logits, rows);
     let bound = F::of(shape.bound);

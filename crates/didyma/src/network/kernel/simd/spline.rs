@@ -20,7 +20,7 @@ pub(super) struct Shape<S: Simd> {
 
 impl<S: Simd> Shape<S> {
     #[inline(always)]
-    pub fn new(s: S, shape: SplineShape) -> Self {
+    pub(super) fn new(s: S, shape: SplineShape) -> Self {
         let interval = 2.0 * shape.bound;
         Self {
             bins: shape.bins,
@@ -37,7 +37,7 @@ impl<S: Simd> Shape<S> {
     }
 
     #[inline(always)]
-    pub fn inside(&self, s: S, x: S::V) -> S::M {
+    pub(super) fn inside(&self, s: S, x: S::V) -> S::M {
         s.gt(self.bound, s.abs(x))
     }
 }
@@ -124,7 +124,7 @@ pub(super) struct Point<S: Simd> {
 
 impl<S: Simd> Bin<S> {
     #[inline(always)]
-    pub unsafe fn find<const BY_HEIGHT: bool>(
+    pub(super) unsafe fn find<const BY_HEIGHT: bool>(
         s: S,
         shape: Shape<S>,
         saved: *const f32,
@@ -181,12 +181,12 @@ impl<S: Simd> Bin<S> {
     }
 
     #[inline(always)]
-    pub fn clamp(s: S, xi: S::V) -> S::V {
+    pub(super) fn clamp(s: S, xi: S::V) -> S::V {
         s.min(s.max(xi, s.splat(0.0)), s.splat(1.0))
     }
 
     #[inline(always)]
-    pub fn at(&self, s: S, slope: S::V, xi: S::V) -> Point<S> {
+    pub(super) fn at(&self, s: S, slope: S::V, xi: S::V) -> Point<S> {
         let (one, two) = (s.splat(1.0), s.splat(2.0));
         let rest = s.sub(one, xi);
         let eta = s.mul(xi, rest);

@@ -22,21 +22,21 @@ pub(super) struct Gate {
 
 impl Gate {
     /// Any number of them, if none is given.
-    pub fn new(places: Option<usize>) -> Self {
+    pub(super) fn new(places: Option<usize>) -> Self {
         let free = Mutex::new(places.unwrap_or(usize::MAX));
         Self { free, bell: Condvar::new(), interrupted: AtomicBool::new(false) }
     }
 
-    pub fn interrupt(&self, now: bool) {
+    pub(super) fn interrupt(&self, now: bool) {
         self.interrupted.store(now, Ordering::SeqCst);
     }
 
-    pub fn interrupted(&self) -> bool {
+    pub(super) fn interrupted(&self) -> bool {
         self.interrupted.load(Ordering::SeqCst)
     }
 
     /// Asks for an answer once there is a place for it, and puts it into x.
-    pub fn answer(
+    pub(super) fn answer(
         &self,
         ask: impl FnOnce() -> Answer,
         x: &mut [f64],
@@ -51,7 +51,7 @@ impl Gate {
     }
 
     /// A place, once there is one; none when interrupted.
-    pub fn enter(&self) -> Option<Place<'_>> {
+    pub(super) fn enter(&self) -> Option<Place<'_>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.interrupted() {
             if *free > 0 {

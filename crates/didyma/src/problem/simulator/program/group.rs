@@ -46,7 +46,7 @@ pub(super) struct End {
 }
 
 impl Group {
-    pub fn start(command: &mut Command) -> io::Result<Self> {
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
         // A system that is short of something for a moment is asked again.
@@ -73,7 +73,7 @@ impl Group {
     }
 
     /// How it ended, if it has; then what it has left behind is killed.
-    pub fn poll(&mut self) -> Option<&End> {
+    pub(super) fn poll(&mut self) -> Option<&End> {
         if self.end.is_none() && exited(&mut self.child) {
             self.reap();
         }
@@ -81,7 +81,7 @@ impl Group {
     }
 
     /// Waits for its end, for so long at most.
-    pub fn wait(&mut self, at_most: Duration) -> Option<&End> {
+    pub(super) fn wait(&mut self, at_most: Duration) -> Option<&End> {
         let until = Instant::now() + at_most;
         while self.poll().is_none() && Instant::now() < until {
             std::thread::sleep(STEP);
@@ -90,7 +90,7 @@ impl Group {
     }
 
     /// Ends it: by a request that it may use to tidy up, if there is time for that, or by force.
-    pub fn end(&mut self, grace: Duration) {
+    pub(super) fn end(&mut self, grace: Duration) {
         if self.poll().is_none() && !grace.is_zero() {
             signal(self.child.id(), Signal::Terminate);
             self.wait(grace);

@@ -36,7 +36,7 @@ pub(super) struct Started {
 
 impl Launch {
     /// Starts a process whose errors are listened to; its output is the caller's.
-    pub fn start(
+    pub(super) fn start(
         &self,
         words: &[String],
         stdin: Stdio,
@@ -77,7 +77,7 @@ impl Launch {
 
 impl Started {
     /// The reason with the last words of a process that is dead.
-    pub fn reason(&self, reason: &str) -> String {
+    pub(super) fn reason(&self, reason: &str) -> String {
         until_closed(&self.errors, CLOSING);
         self.words.after(reason)
     }

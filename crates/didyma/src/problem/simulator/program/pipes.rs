@@ -120,7 +120,7 @@ pub(super) fn drain(from: impl Read + Send + 'static, words: LastWords) -> Recei
 pub(super) struct Collected(Arc<Mutex<Vec<u8>>>);
 
 impl Collected {
-    pub fn take(&self) -> Vec<u8> {
+    pub(super) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

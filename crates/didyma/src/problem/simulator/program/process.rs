@@ -56,7 +56,11 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub fn start(launch: &Launch, command: &[String], manner: &Manner) -> Result<Self, String> {
+    pub(super) fn start(
+        launch: &Launch,
+        command: &[String],
+        manner: &Manner,
+    ) -> Result<Self, String> {
         let mut started = launch.start(command, Stdio::piped(), None)?;
         let child = &mut started.group.child;
         let stdin = pipes::writer(child.stdin.take().expect("it is piped"));
@@ -67,16 +71,16 @@ impl Process {
     }
 
     /// Whether it has not answered anything yet.
-    pub fn is_fresh(&self) -> bool {
+    pub(super) fn is_fresh(&self) -> bool {
         self.next == 1
     }
 
-    pub fn is_alive(&mut self) -> bool {
+    pub(super) fn is_alive(&mut self) -> bool {
         self.started.group.poll().is_none()
     }
 
     /// Asks for all of these together; fills in the answers as they come. With trouble, the process is dead.
-    pub fn ask(
+    pub(super) fn ask(
         &mut self,
         jobs: &[&mut Job],
         answers: &mut [Option<Answer>],
@@ -191,12 +195,12 @@ impl Process {
     }
 
     /// Tells it that nothing more will come.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.stdin = None;
     }
 
     /// Gives it some time to end by itself, after [`Self::close`].
-    pub fn wait(&mut self, at_most: Duration) {
+    pub(super) fn wait(&mut self, at_most: Duration) {
         self.started.group.wait(at_most);
     }
 }

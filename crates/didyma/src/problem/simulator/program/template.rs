@@ -89,7 +89,7 @@ fn unknown(name: &str, parameters: &[String]) -> Error {
 
 impl Word {
     /// The word for one simulation.
-    pub fn fill(&self, value: impl Fn(Place) -> String) -> String {
+    pub(super) fn fill(&self, value: impl Fn(Place) -> String) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
             Part::Place(place) => value(*place),

@@ -56,7 +56,7 @@ enum Reply {
 }
 
 impl UmBridge {
-    pub fn new(
+    pub(super) fn new(
         target: Target,
         (parameters, summaries): (usize, usize),
         workers: Option<usize>,

@@ -10,7 +10,7 @@ pub(super) const KEPT: usize = 4096;
 pub(super) struct LastWords(Arc<Mutex<Vec<u8>>>);
 
 impl LastWords {
-    pub fn push(&self, bytes: &[u8]) {
+    pub(super) fn push(&self, bytes: &[u8]) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&bytes[bytes.len().saturating_sub(KEPT)..]);
         // Not at every byte too many: a process may write millions of small lines.
@@ -21,7 +21,7 @@ impl LastWords {
     }
 
     /// The reason, and on the lines after it the last words, if there are any.
-    pub fn after(&self, reason: &str) -> String {
+    pub(super) fn after(&self, reason: &str) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = readable(&kept[kept.len().saturating_sub(KEPT)..]);
         match text.trim_matches('\n') {
