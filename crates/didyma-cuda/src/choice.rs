@@ -26,14 +26,14 @@ impl Named for DeviceChoice {
 
 /// A device that was opened, with what only it can tell.
 #[derive(Debug)]
-pub enum Opened {
+pub enum OpenDevice {
     /// The cores of this machine.
     Cpu,
     /// A GPU.
     Cuda(Arc<Cuda>),
 }
 
-impl Opened {
+impl OpenDevice {
     /// The device with so many threads of this machine.
     pub fn machine(&self, threads: usize) -> Machine {
         let device: Arc<dyn Device> = match self {
@@ -47,20 +47,20 @@ impl Opened {
 impl DeviceChoice {
     /// Opens the device. Without a choice, a GPU that cannot be used is no error; but one that is there and cannot be
     /// used is worth a note.
-    pub fn open(self, word: Wording, mut note: impl FnMut(&str)) -> didyma::Result<Opened> {
+    pub fn open(self, word: Wording, mut note: impl FnMut(&str)) -> didyma::Result<OpenDevice> {
         match self {
-            Self::Cpu => Ok(Opened::Cpu),
+            Self::Cpu => Ok(OpenDevice::Cpu),
             Self::Cuda => {
                 let unavailable = |Unavailable(fault)| Error::NoDevice { device: "cuda", fault };
                 let cuda = Cuda::open().map_err(unavailable)?;
-                Ok(Opened::Cuda(Arc::new(cuda)))
+                Ok(OpenDevice::Cuda(Arc::new(cuda)))
             }
-            Self::Auto if !has_driver() => Ok(Opened::Cpu),
+            Self::Auto if !has_driver() => Ok(OpenDevice::Cpu),
             Self::Auto => match Cuda::open() {
-                Ok(cuda) => Ok(Opened::Cuda(Arc::new(cuda))),
+                Ok(cuda) => Ok(OpenDevice::Cuda(Arc::new(cuda))),
                 Err(Unavailable(why)) => {
                     note(&format!("on the CPU, as {}", why.sentence(word)));
-                    Ok(Opened::Cpu)
+                    Ok(OpenDevice::Cpu)
                 }
             },
         }
@@ -86,7 +86,7 @@ impl DeviceChoice {
             DensityConfig::Score(_) => return Ok(threads.into()),
         };
         let opened = self.open(word, &mut note)?;
-        let Opened::Cuda(cuda) = &opened else { return Ok(opened.machine(threads)) };
+        let OpenDevice::Cuda(cuda) = &opened else { return Ok(opened.machine(threads)) };
         match cuda.check(&SplineFlow::new(shape)?) {
             Err(why) if self == Self::Auto => {
                 let why = why.sentence(word);

@@ -25,5 +25,5 @@ mod programs;
 mod resident;
 mod shape;
 
-pub use choice::{DeviceChoice, Devices, Opened, devices};
+pub use choice::{DeviceChoice, Devices, OpenDevice, devices};
 pub use device::{Cuda, Profile, Unavailable};

@@ -69,7 +69,7 @@ impl<T: Send + 'static> Link<T> {
 
     /// A simulator that asks the caller.
     pub fn simulator(&self, dims: (usize, usize)) -> impl Simulator + use<T> {
-        Asking { link: Mutex::new(self.clone()), stop: Arc::clone(&self.stop), dims }
+        Inquiry { link: Mutex::new(self.clone()), stop: Arc::clone(&self.stop), dims }
     }
 }
 
@@ -91,13 +91,13 @@ impl<T> Observer for Telling<T> {
     }
 }
 
-struct Asking<T> {
+struct Inquiry<T> {
     link: Mutex<Link<T>>,
     stop: Arc<AtomicBool>,
     dims: (usize, usize),
 }
 
-impl<T: Send> Simulator for Asking<T> {
+impl<T: Send> Simulator for Inquiry<T> {
     fn theta_dim(&self) -> usize {
         self.dims.0
     }
@@ -126,7 +126,7 @@ impl<T: Send> Simulator for Asking<T> {
     }
 }
 
-impl<T: Send> Crew for Asking<T> {
+impl<T: Send> Crew for Inquiry<T> {
     fn make(&self, work: &Work, done: &Sender<Piece>) {
         let theta = work.theta.data().iter().map(|&t| t.into()).collect();
         let seeds = (0..work.theta.len()).map(|row| work.stream(row).seed()).collect();

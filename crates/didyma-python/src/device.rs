@@ -2,7 +2,7 @@
 
 use crate::choices::named;
 use crate::errors::Kind;
-use crate::running::threads;
+use crate::runner::threads;
 use crate::toys::dict;
 use crate::wait::wait;
 use crate::wording::{sentence, word};
@@ -15,12 +15,12 @@ use std::ffi::CString;
 
 /// What a call says of the machine.
 #[derive(Clone, Copy)]
-pub struct Computing {
+pub struct MachineChoice {
     threads: usize,
     device: DeviceChoice,
 }
 
-impl Computing {
+impl MachineChoice {
     pub fn new(threads: Option<&Bound<'_, PyAny>>, device: &str) -> PyResult<Self> {
         Ok(Self { threads: self::threads(threads)?, device: named("device", device)? })
     }

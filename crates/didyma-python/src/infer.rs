@@ -2,12 +2,12 @@
 
 use crate::caller::Caller;
 use crate::choices::Choices;
-use crate::device::Computing;
+use crate::device::MachineChoice;
 use crate::errors::{Kind, python};
 use crate::folder::Folder;
-use crate::question::{Question, Stated};
+use crate::question::{Question, Statement};
 use crate::result::Result as Found;
-use crate::running::Running;
+use crate::runner::Runner;
 use didyma::Source;
 use didyma::report::{Overview, opening, write_page};
 use didyma::run::{Manifest, RunDir, execute_task};
@@ -69,10 +69,10 @@ pub fn infer(
     progress: bool,
 ) -> PyResult<Found> {
     let choices = Choices { method, profile, rounds, simulations, seed, settings };
-    let stated = Stated { simulator, prior, x_o, truth, name, summaries };
+    let stated = Statement { simulator, prior, x_o, truth, name, summaries };
     let Question { manifest, function } = stated.question(&choices)?;
-    let computing = Computing::new(threads, device)?;
-    let running = Running { executor, vectorized, batch_size, progress, began: None };
+    let computing = MachineChoice::new(threads, device)?;
+    let running = Runner { executor, vectorized, batch_size, progress, began: None };
     if let Some(path) = &out {
         match RunDir::read(path) {
             Ok(run) if resume => {
@@ -120,8 +120,8 @@ pub fn resume(
     device: &str,
     progress: bool,
 ) -> PyResult<Found> {
-    let running = Running { executor, vectorized, batch_size, progress, began: None };
-    let computing = Computing::new(threads, device)?;
+    let running = Runner { executor, vectorized, batch_size, progress, began: None };
+    let computing = MachineChoice::new(threads, device)?;
     go_on(py, directory, simulator, running, retry_failed, computing)
 }
 
@@ -130,9 +130,9 @@ fn go_on(
     py: Python<'_>,
     directory: PathBuf,
     simulator: Option<&Bound<'_, PyAny>>,
-    running: Running<'_, '_>,
+    running: Runner<'_, '_>,
     retry_failed: bool,
-    computing: Computing,
+    computing: MachineChoice,
 ) -> PyResult<Found> {
     let run = RunDir::read(&directory).map_err(python)?;
     let manifest = run.manifest().clone();
@@ -152,7 +152,7 @@ fn go_on(
     // A finished run needs nothing of them.
     let simulator = simulator.filter(|_| unfinished);
     let executor = running.executor.filter(|_| unfinished);
-    let running = Running { executor, began, ..running };
+    let running = Runner { executor, began, ..running };
     let mut caller =
         running.caller(py, simulator, task.problem.prior(), task.problem.observation().len())?;
     let mut run = RunDir::open(&directory).map_err(python)?;

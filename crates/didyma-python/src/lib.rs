@@ -18,7 +18,7 @@ mod posterior;
 mod prior;
 mod question;
 mod result;
-mod running;
+mod runner;
 mod tasks;
 mod toys;
 mod wait;

@@ -2,14 +2,14 @@
 
 use crate::arrays::{count, matrix, observation, parameters, rows, type_name};
 use crate::choices::Choices;
-use crate::device::Computing;
+use crate::device::MachineChoice;
 use crate::errors::{Kind, python};
 use crate::folder::Folder;
 use crate::posterior::Posterior;
 use crate::prior::{self, Prior};
 use crate::question::{task_of, truth};
 use crate::result::Result as Found;
-use crate::running::{Running, threads};
+use crate::runner::{Runner, threads};
 use crate::wait::wait;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulator};
@@ -77,7 +77,7 @@ impl Npe {
         name: &str,
         device: &str,
     ) -> PyResult<Self> {
-        let computing = Computing::new(None, device)?;
+        let computing = MachineChoice::new(None, device)?;
         let choices = Choices { method, profile, seed, settings, ..Choices::default() };
         let config = choices.config(None)?;
         let (prior, x_o) = (prior::of(prior)?, observation("x_o", x_o, None)?);
@@ -141,7 +141,7 @@ impl Npe {
         let first = self.number_of(&theta, dims.0);
         let task = task_of(simulator);
         let function = task.is_none().then_some(simulator);
-        let running = Running { executor, vectorized, batch_size, progress, began: None };
+        let running = Runner { executor, vectorized, batch_size, progress, began: None };
         let mut caller = running.caller(py, function, steps.prior(), dims.1)?;
         let streams = Streams::new(steps.config().seed);
         let streams = streams.simulations(Purpose::Simulation, steps.rounds() as u64 + 1);
@@ -205,7 +205,7 @@ impl Npe {
         let machine = self.machine(self::threads(threads)?);
         let (at_work, mut steps) = self.begin("train")?;
         let running =
-            Running { executor: None, vectorized: None, batch_size: None, progress, began: None };
+            Runner { executor: None, vectorized: None, batch_size: None, progress, began: None };
         let mut caller = running.caller(py, None, steps.prior(), steps.observation().len())?;
         let (round, kept) = (steps.rounds() as u32 + 1, Arc::new(Mutex::new(None)));
         let keep = Arc::clone(&kept);

@@ -19,7 +19,7 @@ pub struct Question<'py> {
 }
 
 /// What a call says of the problem itself.
-pub struct Stated<'a, 'py> {
+pub struct Statement<'a, 'py> {
     pub simulator: &'a Bound<'py, PyAny>,
     pub prior: Option<&'a Bound<'py, PyAny>>,
     pub x_o: Option<&'a Bound<'py, PyAny>>,
@@ -28,7 +28,7 @@ pub struct Stated<'a, 'py> {
     pub summaries: Option<&'a Bound<'py, PyAny>>,
 }
 
-impl<'py> Stated<'_, 'py> {
+impl<'py> Statement<'_, 'py> {
     fn summaries(&self) -> PyResult<Option<Vec<String>>> {
         self.summaries.map(|names| words("summaries", names)).transpose()
     }

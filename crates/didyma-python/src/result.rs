@@ -5,7 +5,7 @@ use crate::errors::{Kind, python};
 use crate::figures::{Drawing, Figure, Summary, drawn};
 use crate::folder::{Folder, copied};
 use crate::posterior::Posterior;
-use crate::running::Running;
+use crate::runner::Runner;
 use crate::toys::dict;
 use crate::wait::wait;
 use didyma::Posterior as Law;
@@ -33,7 +33,7 @@ const HIGHEST: u32 = 6;
 
 /// Simulations at the posterior, if they are wanted.
 #[derive(Default)]
-struct Predicting<'a, 'py> {
+struct Prediction<'a, 'py> {
     simulator: Option<&'a Bound<'py, PyAny>>,
     predictive: usize,
     executor: Option<&'a Bound<'py, PyAny>>,
@@ -87,10 +87,10 @@ impl Result {
     }
 
     /// The run as it is drawn, with simulations at the posterior if there is a simulator.
-    fn data(&self, py: Python<'_>, levels: bool, by: Predicting<'_, '_>) -> PyResult<Comparison> {
+    fn data(&self, py: Python<'_>, levels: bool, by: Prediction<'_, '_>) -> PyResult<Comparison> {
         let law = &self.posterior.law;
         let dims = (law.dim(), law.observation().len());
-        let running = Running {
+        let running = Runner {
             executor: by.executor,
             vectorized: None,
             batch_size: None,
@@ -221,7 +221,7 @@ impl Result {
 
     /// The parameters in pairs, as a figure that notebooks show and `save` writes.
     fn plot_pairs(&self, py: Python<'_>) -> PyResult<Figure> {
-        drawn(py, &self.data(py, false, Predicting::default())?, "pairs")
+        drawn(py, &self.data(py, false, Prediction::default())?, "pairs")
     }
 
     /// A figure: "pairs", "metrics", "training", "simulations", "predictive", "levels" or "time".
@@ -238,7 +238,7 @@ impl Result {
         executor: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Figure> {
         let predictive = whole("predictive", predictive)?.unwrap_or(PREDICTIVE);
-        let by = Predicting { simulator, predictive, executor };
+        let by = Prediction { simulator, predictive, executor };
         drawn(py, &self.data(py, kind == "levels", by)?, kind)
     }
 
@@ -255,7 +255,7 @@ impl Result {
         executor: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PathBuf> {
         let predictive = whole("predictive", predictive)?.unwrap_or(PREDICTIVE);
-        let by = Predicting { simulator, predictive, executor };
+        let by = Prediction { simulator, predictive, executor };
         let html = page(&self.data(py, true, by)?);
         write_whole(&path, html.as_bytes()).map_err(python)?;
         Ok(path)

@@ -50,3 +50,18 @@ fn pair(text: &str) -> Result<(String, String), String> {
         None => Err("give a setting and its value, as train.batch=200".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use didyma::Named;
+
+    /// The default method is chosen in one place, and the help says the same.
+    #[test]
+    fn the_help_names_the_default_method() {
+        let help = ConfigArgs::command().render_long_help().to_string();
+        let default = format!("[default: {}, or what", Algorithm::default().name());
+        assert!(help.contains(&default), "{help}");
+    }
+}

@@ -7,7 +7,7 @@ use clap::Parser;
 use didyma::config::Config;
 use didyma::tasks::Task;
 use didyma::training::Machine;
-use didyma_cuda::{DeviceChoice, Opened};
+use didyma_cuda::{DeviceChoice, OpenDevice};
 
 /// Where flows are trained and evaluated.
 #[derive(Debug, Parser)]
@@ -20,7 +20,7 @@ pub struct DeviceArgs {
 
 impl DeviceArgs {
     /// Opens the device that was chosen.
-    pub fn open(&self) -> anyhow::Result<Opened> {
+    pub fn open(&self) -> anyhow::Result<OpenDevice> {
         Ok(self.device.open(&word, tell_note)?)
     }
 

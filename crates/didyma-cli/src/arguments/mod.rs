@@ -11,7 +11,7 @@ mod values;
 pub use config::ConfigArgs;
 pub use device::DeviceArgs;
 pub use estimator::{EstimatorArgs, multilevel};
-pub use problem::{Given, Loaded, ProblemArgs, given};
+pub use problem::{LoadedProblem, ProblemArgs, ProblemChoice, given};
 pub use program::ProgramArgs;
 pub use table::columns_of;
 pub use values::{between, count, named, seeds, threads, whole};

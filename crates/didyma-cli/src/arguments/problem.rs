@@ -13,34 +13,37 @@ use std::path::{Path, PathBuf};
 pub struct ProblemArgs {
     /// A built-in task (`didyma tasks` lists them), or the TOML file of a problem of your own.
     #[arg(value_name = "TASK|FILE.toml", value_parser = given)]
-    given: Given,
+    given: ProblemChoice,
 }
 
 /// A task or a file, as it was typed.
 #[derive(Debug, Clone)]
-pub enum Given {
+pub enum ProblemChoice {
     Task(&'static str),
     File(PathBuf),
 }
 
 /// A problem, ready to be worked on.
-pub struct Loaded {
+pub struct LoadedProblem {
     pub task: Task,
     /// The contents of the file; none of a built-in task.
     pub file: Option<(ProblemRecord, FileSettings)>,
 }
 
 impl ProblemArgs {
-    pub fn of(given: Given) -> Self {
+    pub fn of(given: ProblemChoice) -> Self {
         Self { given }
     }
 
-    pub fn load(&self) -> anyhow::Result<Loaded> {
+    pub fn load(&self) -> anyhow::Result<LoadedProblem> {
         self.given.load(|_| {})
     }
 
     /// Loads the problem with changes of what its file says.
-    pub fn load_with(&self, change: impl FnOnce(&mut ProblemRecord)) -> anyhow::Result<Loaded> {
+    pub fn load_with(
+        &self,
+        change: impl FnOnce(&mut ProblemRecord),
+    ) -> anyhow::Result<LoadedProblem> {
         self.given.load(change)
     }
 
@@ -49,8 +52,8 @@ impl ProblemArgs {
     }
 }
 
-impl Given {
-    fn load(&self, change: impl FnOnce(&mut ProblemRecord)) -> anyhow::Result<Loaded> {
+impl ProblemChoice {
+    fn load(&self, change: impl FnOnce(&mut ProblemRecord)) -> anyhow::Result<LoadedProblem> {
         match self {
             Self::Task(name) => {
                 let task = Task::named(name).context("only known names are accepted")?;
@@ -59,12 +62,12 @@ impl Given {
                         "note: {name} is the built-in task; for the folder write {name}/problem.toml"
                     ));
                 }
-                Ok(Loaded { task, file: None })
+                Ok(LoadedProblem { task, file: None })
             }
             Self::File(path) => {
                 let ProblemFile { mut problem, settings } = ProblemFile::read(path)?;
                 change(&mut problem);
-                Ok(Loaded { task: problem.task()?, file: Some((problem, settings)) })
+                Ok(LoadedProblem { task: problem.task()?, file: Some((problem, settings)) })
             }
         }
     }
@@ -75,15 +78,15 @@ impl Given {
 }
 
 /// A name that is no task's is a file if it looks like one.
-pub fn given(text: &str) -> Result<Given, String> {
+pub fn given(text: &str) -> Result<ProblemChoice, String> {
     if let Some(name) = Task::NAMES.into_iter().find(|name| *name == text) {
-        return Ok(Given::Task(name));
+        return Ok(ProblemChoice::Task(name));
     }
     let path = Path::new(text);
     if path.is_dir() {
         let inside = path.join("problem.toml");
         return match inside.is_file() {
-            true => Ok(Given::File(inside)),
+            true => Ok(ProblemChoice::File(inside)),
             false => {
                 Err("it is a folder without a problem.toml: give the problem's file".to_owned())
             }
@@ -91,7 +94,7 @@ pub fn given(text: &str) -> Result<Given, String> {
     }
     if text.ends_with(".toml") || path.is_file() {
         return match path.is_file() {
-            true => Ok(Given::File(path.to_owned())),
+            true => Ok(ProblemChoice::File(path.to_owned())),
             false => Err("there is no such file: `didyma init NAME` writes one".to_owned()),
         };
     }

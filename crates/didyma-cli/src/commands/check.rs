@@ -1,6 +1,8 @@
 //! `didyma check`: a few simulations of a problem, and what they say.
 
-use crate::arguments::{ConfigArgs, Loaded, ProblemArgs, ProgramArgs, ThreadsArgs, count, whole};
+use crate::arguments::{
+    ConfigArgs, LoadedProblem, ProblemArgs, ProgramArgs, ThreadsArgs, count, whole,
+};
 use crate::output::{check_out, show, tell};
 use crate::terminal::{bar, bars, bin, stop_on_interrupt, unless};
 use crate::{ExitCode, STOPPED};
@@ -85,7 +87,8 @@ const DRAWN: usize = 20;
 /// Tries the problem; none if the user stopped it.
 fn check(args: &CheckArgs) -> anyhow::Result<Option<Checked>> {
     check_out(args.report.as_deref())?;
-    let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
+    let LoadedProblem { task, file } =
+        args.problem.load_with(|problem| args.program.apply(problem))?;
     args.program.check(file.as_ref().map(|(problem, _)| problem))?;
     let config = args.config.config(args.seed, file.as_ref().map(|(_, settings)| settings))?;
     let stop = stop_on_interrupt();

@@ -1,7 +1,7 @@
 //! `didyma metrics`: how far two sets of samples are from each other.
 
 use crate::ExitCode;
-use crate::arguments::{Given, RunArgs, given};
+use crate::arguments::{ProblemChoice, RunArgs, given};
 use crate::output::show;
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -32,7 +32,7 @@ pub struct MetricsArgs {
 
     /// Task whose parameter columns are compared, and whose simulator gives the LMD.
     #[arg(long, value_name = "TASK|FILE.toml", value_parser = given)]
-    task: Option<Given>,
+    task: Option<ProblemChoice>,
 
     /// The first column of both files only numbers the rows.
     #[arg(long)]
@@ -48,7 +48,7 @@ pub struct MetricsArgs {
 
 impl MetricsArgs {
     fn task(&self) -> anyhow::Result<Option<Task>> {
-        self.task.as_ref().map(Given::task).transpose()
+        self.task.as_ref().map(ProblemChoice::task).transpose()
     }
 }
 

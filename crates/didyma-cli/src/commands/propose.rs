@@ -2,7 +2,9 @@
 
 use super::infer::manifest;
 use crate::ExitCode;
-use crate::arguments::{ConfigArgs, Given, Loaded, ProblemArgs, ThreadsArgs, given, whole};
+use crate::arguments::{
+    ConfigArgs, LoadedProblem, ProblemArgs, ProblemChoice, ThreadsArgs, given, whole,
+};
 use crate::output::print;
 use anyhow::bail;
 use clap::Parser;
@@ -29,7 +31,7 @@ pub struct ProposeArgs {
 
     /// A built-in task, or the TOML file of a problem, for the first round.
     #[arg(value_name = "TASK|FILE.toml", value_parser = given)]
-    given: Option<Given>,
+    given: Option<ProblemChoice>,
 
     #[command(flatten)]
     pub config: ConfigArgs,
@@ -97,7 +99,7 @@ fn open_or_begin(args: &ProposeArgs) -> anyhow::Result<RunDir> {
             args.dir.display()
         ),
         (false, Some(problem)) => {
-            let Loaded { task, file } = problem.load()?;
+            let LoadedProblem { task, file } = problem.load()?;
             let mut config = args.config.config(args.seed, file.as_ref().map(|(_, s)| s))?;
             config.simulations = args.count.unwrap_or(config.simulations);
             config.check()?;

@@ -8,7 +8,7 @@ use didyma::kernel::gemm_peak;
 use didyma::rng::{Purpose, Streams};
 use didyma::training::Engine;
 use didyma::training::Machine;
-use didyma_cuda::{Cuda, Opened};
+use didyma_cuda::{Cuda, OpenDevice};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -36,7 +36,7 @@ pub struct StepBench {
     /// Outer samples of a step.
     pub batch: usize,
     /// The device.
-    pub opened: Opened,
+    pub opened: OpenDevice,
     /// Threads of all trainings together.
     pub threads: usize,
     /// Trainings at once.
@@ -86,8 +86,8 @@ impl StepBench {
         let (flow, threads) = (self.shape.flow()?, self.threads);
         let mut trainers = self.trainers(&flow)?;
         let profile = match &self.opened {
-            Opened::Cpu => None,
-            Opened::Cuda(cuda) => Some(self.profile(cuda)?),
+            OpenDevice::Cpu => None,
+            OpenDevice::Cuda(cuda) => Some(self.profile(cuda)?),
         };
         let part = self.seconds / f64::from(PARTS);
         let (mut times, mut peak) = (Vec::new(), profile.as_ref().map_or(0.0, |p| p.peak_gflops));
@@ -108,8 +108,8 @@ impl StepBench {
     /// All trainings, each past its first steps.
     fn trainers(&self, flow: &didyma::SplineFlow) -> anyhow::Result<Vec<Trainer>> {
         let stretch = match self.opened {
-            Opened::Cpu => STRETCH_CPU,
-            Opened::Cuda(_) => STRETCH_GPU,
+            OpenDevice::Cpu => STRETCH_CPU,
+            OpenDevice::Cuda(_) => STRETCH_GPU,
         };
         let each = (self.threads / self.seeds).max(1);
         let mut trainers = (0..self.seeds as u64)

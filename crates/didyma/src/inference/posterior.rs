@@ -31,7 +31,7 @@ pub struct Posterior {
 
 /// All of a posterior but its parameters, as files hold it.
 #[derive(Serialize, Deserialize)]
-struct Described {
+struct Description {
     version: String,
     prior: Prior,
     coordinates: Coordinates,
@@ -366,7 +366,7 @@ impl Posterior {
     }
 
     fn file(&self, about: &Value) -> TensorFile {
-        let described = Described {
+        let described = Description {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             prior: self.prior.clone(),
             coordinates: self.coordinates.clone(),
@@ -398,9 +398,9 @@ impl Posterior {
     }
 
     fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {
-        let found: Described = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
+        let found: Description = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
         accept(&found.about)?;
-        let Described { prior, coordinates, density, observation, .. } = found;
+        let Description { prior, coordinates, density, observation, .. } = found;
         let density = Density::new(density).map_err(|e| corrupted(&e))?;
         let agree = density.dims() == (prior.dim(), observation.len())
             && coordinates.fit(prior.dim(), observation.len());

@@ -20,7 +20,7 @@ pub(crate) struct Records {
 }
 
 /// The successful simulations of a round, or of all.
-pub(crate) struct OfRound {
+pub(crate) struct RoundRows {
     theta: Vec<f32>,
     x: Vec<f32>,
     dims: (usize, usize),
@@ -89,7 +89,7 @@ impl Records {
     }
 
     /// The successful simulations of a round, if they are enough to train on.
-    pub(crate) fn of_round(&self, round: u32) -> Result<OfRound> {
+    pub(crate) fn of_round(&self, round: u32) -> Result<RoundRows> {
         let before = self.rows.range(..(round, 0)).filter(|(_, row)| row.x.is_ok()).count() as u32;
         let (mut theta, mut x) = (Vec::new(), Vec::new());
         for row in self.round_rows(round) {
@@ -105,18 +105,18 @@ impl Records {
             return Err(Error::FewSimulations { round, simulations, succeeded, reason });
         }
         let places = before..before + succeeded as u32;
-        Ok(OfRound { theta, x, dims: (self.theta_dim, self.x_dim), places })
+        Ok(RoundRows { theta, x, dims: (self.theta_dim, self.x_dim), places })
     }
 
     /// The successful simulations of all rounds.
-    pub(crate) fn pool(&self) -> OfRound {
+    pub(crate) fn pool(&self) -> RoundRows {
         let (mut theta, mut x) = (Vec::new(), Vec::new());
         for (_, row_theta, row_x) in self.successes() {
             theta.extend_from_slice(row_theta);
             x.extend_from_slice(row_x);
         }
         let places = 0..(theta.len() / self.theta_dim) as u32;
-        OfRound { theta, x, dims: (self.theta_dim, self.x_dim), places }
+        RoundRows { theta, x, dims: (self.theta_dim, self.x_dim), places }
     }
 
     /// θ of the failed simulations, in the order of the dataset's rows without summaries.
@@ -170,7 +170,7 @@ pub(crate) fn gaps(done: &[usize], of: Range<usize>) -> Vec<Range<usize>> {
     ranges
 }
 
-impl OfRound {
+impl RoundRows {
     pub(crate) fn rows(&self) -> Result<(Rows<'_>, Rows<'_>)> {
         let (theta_dim, x_dim) = self.dims;
         Ok((Rows::new("theta", &self.theta, theta_dim)?, Rows::new("x", &self.x, x_dim)?))

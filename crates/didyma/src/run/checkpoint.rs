@@ -16,7 +16,7 @@ const TENSORS: [&str; 4] = ["params", "m", "v", "best"];
 /// All but the tensors. Random numbers need no counters beside round and epoch, which are their addresses; the rows
 /// held out follow from the configuration and the rows' numbers.
 #[derive(Serialize, Deserialize)]
-struct Described {
+struct Description {
     version: String,
     manifest: Value,
     round: u32,
@@ -37,7 +37,7 @@ impl RunDir {
     /// Saves the state of training after an epoch; other events have none.
     pub fn save_training(&self, event: &Event) -> Result<()> {
         let Event::Epoch { report, fit, coordinates, recentred } = event else { return Ok(()) };
-        let described = Described {
+        let described = Description {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             manifest: self.stored_manifest(),
             round: report.round,
@@ -89,7 +89,7 @@ pub(super) fn check_manifest(found: &Value, expected: &Value) -> Decoded<()> {
 }
 
 fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
-    let found: Described = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
+    let found: Description = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
     check_manifest(&found.manifest, manifest)?;
     let tensors: Vec<Vec<f32>> = file.tensors.into_iter().map(|tensor| tensor.data).collect();
     let Ok([params, m, v, best]) = <[Vec<f32>; 4]>::try_from(tensors) else {
@@ -113,6 +113,6 @@ fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
         seconds: found.seconds,
         stop: found.stop,
     };
-    let Described { round, coordinates, recentred, .. } = found;
+    let Description { round, coordinates, recentred, .. } = found;
     Ok(Training { round, coordinates, recentred, fit })
 }

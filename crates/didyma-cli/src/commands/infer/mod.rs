@@ -6,7 +6,9 @@ pub use execution::{Until, with_page, with_remedy, work};
 
 use super::seeds;
 use crate::ExitCode;
-use crate::arguments::{ConfigArgs, DeviceArgs, Loaded, ProblemArgs, ProgramArgs, ThreadsArgs};
+use crate::arguments::{
+    ConfigArgs, DeviceArgs, LoadedProblem, ProblemArgs, ProgramArgs, ThreadsArgs,
+};
 use crate::arguments::{seeds as seed_count, whole};
 use clap::Parser;
 use didyma::ProblemRecord;
@@ -78,7 +80,8 @@ pub fn run(args: &InferArgs) -> anyhow::Result<ExitCode> {
 
 /// The task and the manifest of a run that is asked for, all checked.
 pub fn asked(args: &InferArgs) -> anyhow::Result<(Task, Manifest)> {
-    let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
+    let LoadedProblem { task, file } =
+        args.problem.load_with(|problem| args.program.apply(problem))?;
     args.program.check(file.as_ref().map(|(problem, _)| problem))?;
     let settings = file.as_ref().map(|(_, settings)| settings);
     let config = args.config.config(args.seed, settings)?;

@@ -2,7 +2,7 @@
 
 mod shard;
 
-use crate::arguments::{Loaded, ProblemArgs, ProgramArgs, ThreadsArgs, count, whole};
+use crate::arguments::{LoadedProblem, ProblemArgs, ProgramArgs, ThreadsArgs, count, whole};
 use crate::output::{check_out, show, tell, write};
 use crate::terminal::bar;
 use crate::{DONE, ExitCode};
@@ -110,7 +110,8 @@ impl fmt::Display for SimulateReport {
 
 /// Simulates and writes the rows; without a file they go to the terminal, and there is nothing to report.
 fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
-    let Loaded { task, file } = args.problem.load_with(|problem| args.program.apply(problem))?;
+    let LoadedProblem { task, file } =
+        args.problem.load_with(|problem| args.program.apply(problem))?;
     args.program.check(file.as_ref().map(|(problem, _)| problem))?;
     let (count, seed) = (args.count.context("-n is needed")?, args.seed.unwrap_or(1));
     check_out(args.out.as_deref())?;

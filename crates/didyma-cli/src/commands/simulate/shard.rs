@@ -1,7 +1,7 @@
 //! `didyma simulate --shard`: one part of a round, into a file of its own.
 
 use super::SimulateArgs;
-use crate::arguments::{ConfigArgs, Loaded};
+use crate::arguments::{ConfigArgs, LoadedProblem};
 use crate::output::{print, tell};
 use crate::terminal::{Stop, bar, stop_on_interrupt, unless};
 use crate::{ExitCode, STOPPED};
@@ -89,7 +89,7 @@ fn with_remedy(error: Error) -> anyhow::Error {
 }
 
 /// The parameters of the whole round.
-fn proposal(args: &SimulateArgs, loaded: &Loaded) -> anyhow::Result<ProposalFile> {
+fn proposal(args: &SimulateArgs, loaded: &LoadedProblem) -> anyhow::Result<ProposalFile> {
     if let Some(path) = &args.proposal {
         return Ok(ProposalFile::read(path)?);
     }

@@ -32,7 +32,7 @@ pub fn end_all() {
 
 /// A process that leads a group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     pub child: Child,
     end: Option<End>,
 }
@@ -45,7 +45,7 @@ pub(super) struct End {
     pub how: String,
 }
 
-impl Group {
+impl ProcessGroup {
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
@@ -114,7 +114,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.end(Duration::ZERO);
     }

@@ -1,6 +1,6 @@
 //! How a program is started.
 
-use super::group::Group;
+use super::group::ProcessGroup;
 use super::pipes;
 use super::words::LastWords;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(super) struct Launch {
 /// A process that was started, and what it says apart from its answers.
 #[derive(Debug)]
 pub(super) struct Started {
-    pub group: Group,
+    pub group: ProcessGroup,
     pub words: LastWords,
     errors: Receiver<()>,
 }
@@ -59,7 +59,7 @@ impl Launch {
         if std::env::var_os("PYTHONUNBUFFERED").is_none() {
             command.env("PYTHONUNBUFFERED", "1");
         }
-        let mut group = Group::start(&mut command).map_err(|error| {
+        let mut group = ProcessGroup::start(&mut command).map_err(|error| {
             let words: Vec<&str> = all.iter().map(|word| word.as_str()).collect();
             let (program, all) = (words[0], words.join(" "));
             // Arguments differ from simulation to simulation; the first line does not.

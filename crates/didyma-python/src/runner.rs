@@ -10,7 +10,7 @@ use didyma::prior::Prior;
 use pyo3::prelude::*;
 
 /// How a user's function is run, which does not change what it gives.
-pub struct Running<'a, 'py> {
+pub struct Runner<'a, 'py> {
     pub executor: Option<&'a Bound<'py, PyAny>>,
     pub vectorized: Option<bool>,
     pub batch_size: Option<&'a Bound<'py, PyAny>>,
@@ -19,7 +19,7 @@ pub struct Running<'a, 'py> {
     pub began: Option<usize>,
 }
 
-impl Running<'_, '_> {
+impl Runner<'_, '_> {
     /// Whether the function takes many rows and how many, as far as it is known.
     fn calls(&self) -> PyResult<(Option<bool>, Option<usize>)> {
         let (vectorized, batch) = (self.vectorized, whole("batch_size", self.batch_size)?);
