@@ -179,7 +179,7 @@ fn carried(
     folder: Folder,
     machine: Machine,
 ) -> PyResult<Found> {
-    let manifest = run.manifest().clone();
+    let (manifest, state) = (run.manifest().clone(), run.progress().map_err(python)?);
     let dims = (task.problem.prior().dim(), task.problem.observation().len());
     let (asks, kept) = (caller.function.is_some(), folder.is_kept());
     let (path, threads) = (folder.path().to_owned(), machine.threads);
@@ -194,7 +194,7 @@ fn carried(
         };
         link.say(opening(&manifest, kept.then_some(&*path), &*machine.device));
         let mut observer = link.observer(manifest.config.rounds);
-        let findings = execute_task(run, &task, machine, &mut observer)?;
+        let findings = execute_task(run, state, &task, machine, &mut observer)?;
         if findings.is_finished() && kept {
             // A run is not lost because a page about it cannot be written.
             let _ = write_page(&findings);

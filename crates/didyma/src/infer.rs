@@ -150,7 +150,8 @@ impl<'a> Infer<'a> {
         let machine = Machine { threads: self.threads, device: self.device };
         let mut nobody = ();
         let observer = self.observer.unwrap_or(&mut nobody);
-        let findings = execute(run, self.problem, None, machine, observer)?;
+        let state = run.progress()?;
+        let findings = execute(run, state, self.problem, None, machine, observer)?;
         if findings.is_finished() && temporary.is_none() {
             write_page(&findings)?;
         }

@@ -35,7 +35,7 @@ impl RunDir {
             }
             Some(t) if (finished..=finished + 1).contains(&t.round) => Some(t),
             Some(_) => return Err(bad("it is of another round than the run".to_owned())),
-            None if needed => return Err(bad("it is missing".to_owned())),
+            None if needed && finished > 0 => return Err(bad("it is missing".to_owned())),
             None => reports.last().map(|last| self.after(last)).transpose()?,
         };
         Ok(State { rows, reports, training })

@@ -33,9 +33,10 @@ impl Observer for Until {
 
 /// Works on a run, saves everything, and shows what was found.
 pub fn work(run: RunDir, task: &Task, machine: Machine, until: Until) -> anyhow::Result<Shown> {
-    let dir = run.path().to_owned();
+    // A run that cannot be continued says so before anything else.
+    let (dir, state) = (run.path().to_owned(), run.progress()?);
     let mut observer = (Live::new(run.manifest(), &dir, &machine, stop_on_interrupt()), until);
-    let findings = execute_task(run, task, machine, &mut observer);
+    let findings = execute_task(run, state, task, machine, &mut observer);
     observer.0.finish();
     let findings = findings.map_err(|error| with_remedy(error, &dir))?;
     if !findings.is_finished() && until == Until::Finished {

@@ -147,8 +147,9 @@ impl Work {
         if self.retry_failed {
             board.say(seed, &forget_failures(&mut run)?);
         }
-        let mut watcher = board.watch(seed, run.rounds()?);
-        let findings = execute_task(run, &task, machine.clone(), &mut watcher);
+        let state = run.progress()?;
+        let mut watcher = board.watch(seed, state.reports.len());
+        let findings = execute_task(run, state, &task, machine.clone(), &mut watcher);
         let findings = findings.map_err(|error| with_remedy(error, &dir))?;
         with_page(&findings, |note| board.say(seed, note));
         Ok(())

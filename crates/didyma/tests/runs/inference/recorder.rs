@@ -30,7 +30,8 @@ fn recorded(dir: &Path, config: &Config) {
     let manifest = Manifest::of_task(&task.name, config.clone());
     let run = RunDir::create(dir, &manifest).unwrap();
     let mut first = FirstCheckpoint { from: run.file(CHECKPOINT), to: dir.with_extension("first") };
-    execute(run, &task.problem, None, 2, &mut first).unwrap();
+    let state = run.progress().unwrap();
+    execute(run, state, &task.problem, None, 2, &mut first).unwrap();
 }
 
 fn refusal(dir: &Path) -> String {
