@@ -54,9 +54,6 @@ struct State {
     under_way: Option<&'static str>,
 }
 
-/// From where the random numbers of rows count that were not proposed: beyond all places in a round.
-const OTHERS: u64 = 1 << 40;
-
 #[pymethods]
 impl Npe {
     #[new]
@@ -138,13 +135,13 @@ impl Npe {
         let steps = self.state().steps.clone();
         let dims = (steps.prior().dim(), steps.observation().len());
         let theta = parameters(theta, steps.prior())?;
-        let first = self.number_of(&theta, dims.0);
+        let (purpose, first) = self.stream_of(&theta, dims.0);
         let task = task_of(simulator);
         let function = task.is_none().then_some(simulator);
         let running = Runner { executor, vectorized, batch_size, progress, began: None };
         let mut caller = running.caller(py, function, steps.prior(), dims.1)?;
         let streams = Streams::new(steps.config().seed);
-        let streams = streams.simulations(Purpose::Simulation, steps.rounds() as u64 + 1);
+        let streams = streams.simulations(purpose, steps.rounds() as u64 + 1);
         let found = caller.answer(py, "stopped; these simulations are lost", move |link| {
             let asking = link.simulator(dims);
             let known = task.as_ref().map(|task| task.known.problem.simulator());
@@ -276,13 +273,15 @@ impl Npe {
         Machine { threads, device: Arc::clone(&self.device) }
     }
 
-    /// Numbers of the rows' random streams, from the first on.
-    fn number_of(&self, theta: &[f32], dim: usize) -> u64 {
+    /// Purpose of the rows' random streams, and the number of the first: its place in the round if they were proposed.
+    fn stream_of(&self, theta: &[f32], dim: usize) -> (Purpose, u64) {
         let mut state = self.state();
-        let new = OTHERS + state.others;
-        let proposed = state.steps.number_of(theta);
-        state.others += if proposed.is_none() { (theta.len() / dim) as u64 } else { 0 };
-        proposed.unwrap_or(new)
+        if let Some(place) = state.steps.number_of(theta) {
+            return (Purpose::Simulation, place);
+        }
+        let first = state.others;
+        state.others += (theta.len() / dim) as u64;
+        (Purpose::OtherSimulation, first)
     }
 
     /// Begins something that changes the steps: one at a time.

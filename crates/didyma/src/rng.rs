@@ -5,7 +5,9 @@
 //! index, 64 bits each. Two different addresses have different keys, never merely different offsets
 //! of one sequence, so no two streams of a run overlap, and distinguishing them from independent
 //! uniform bits would mean breaking ChaCha8. A stream depends on its address alone: not on the order
-//! in which streams are asked for, on threads, or on the clock. Each yields 2⁷⁰ bytes.
+//! in which streams are asked for, on threads, or on the clock. Each yields 2⁷⁰ bytes. Whatever is drawn
+//! for another reason has a purpose of its own, not a range of another purpose's rounds or indices; the
+//! few that need a third number (a stage, a tile) have it as ChaCha8's nonce.
 
 use rand::rand_core::Infallible;
 use rand::{Rng, SeedableRng, TryRng};
@@ -40,8 +42,34 @@ pub enum Purpose {
     Metric = 9,
     /// Times and noise of a score network's loss.
     Noise = 10,
-    /// Folds and networks that tell which simulations fail.
+    /// Networks that tell which simulations fail.
     Validity = 11,
+    /// Keys of the cheap streams of a round ([`Streams::simulations`]), whose purpose is the index.
+    Keys = 12,
+    /// Rows of a round that are held out.
+    Split = 13,
+    /// Inner samples of a validation loss.
+    ValidationPlan = 14,
+    /// Times and noise of a score network's validation loss.
+    ValidationNoise = 15,
+    /// Candidates inside the region of a truncated proposal.
+    Candidates = 16,
+    /// Particles that walk in the region of a truncated proposal.
+    Walk = 17,
+    /// Draws that tell the posterior's mass inside the prior.
+    Mass = 18,
+    /// Folds by which the networks of [`Purpose::Validity`] are judged.
+    ValidityFolds = 19,
+    /// Draws of the posterior that tell how much of it lies where simulations fail.
+    ValidityDraws = 20,
+    /// Parameters of the simulations by which summaries are scaled.
+    PilotParameters = 21,
+    /// Simulations by which summaries are scaled.
+    PilotSimulation = 22,
+    /// Draws of a posterior that are compared with parameters said to come from it.
+    Comparison = 23,
+    /// Simulations at parameters that nobody proposed.
+    OtherSimulation = 24,
 }
 
 /// All random streams of a run.
@@ -149,8 +177,8 @@ impl TryRng for SimulationStream {
 /// The streams of a round's simulations, one for each index.
 ///
 /// A stream is xoshiro256++ whose 256-bit state is a bijective mix of the index under four keys, which
-/// are the first words of the ChaCha8 stream of (seed, purpose, round). Different indices thus differ in
-/// every word of their state, and a stream depends on its address alone.
+/// are the first words of the ChaCha8 stream of (seed, [`Purpose::Keys`], round, purpose). Different
+/// indices thus differ in every word of their state, and a stream depends on its address alone.
 #[derive(Clone, Debug)]
 pub struct SimulationStreams {
     keys: [u64; 4],
@@ -159,7 +187,7 @@ pub struct SimulationStreams {
 impl Streams {
     /// The streams of the simulations (or of anything else as cheap) of a round.
     pub fn simulations(&self, purpose: Purpose, round: u64) -> SimulationStreams {
-        let mut rng = self.stream(purpose, round, u64::MAX);
+        let mut rng = self.stream(Purpose::Keys, round, purpose as u64);
         SimulationStreams { keys: std::array::from_fn(|_| rng.next_u64()) }
     }
 }

@@ -347,11 +347,7 @@ impl Posterior {
         if self.coordinates.is_unbounded() {
             return Ok(0.0);
         }
-        let streams = SampleStreams {
-            streams: Streams::new(0),
-            purpose: Purpose::Posterior,
-            round: u64::MAX,
-        };
+        let streams = SampleStreams::new(Streams::new(0), Purpose::Mass, 0);
         Ok(self.sample_at(x, MASS_DRAWS, streams, threads)?.acceptance.ln())
     }
 

@@ -7,15 +7,12 @@ use crate::rng::{Purpose, Streams};
 use crate::training::TrainRows;
 use rand::seq::SliceRandom;
 
-/// The stream that draws the held-out rows of a round; epochs stay far below.
-const SPLIT: u64 = u64::MAX;
-
 /// Rows to train on, and rows held out; [`Failing`](super::failing::Failing) adds what failed ones count for.
 pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<TrainRows> {
     let share = config.train.validation_share;
     let all = 0..records.successes().count() as u32;
     let drawn = |mut rows: Vec<u32>| {
-        rows.shuffle(&mut Streams::new(config.seed).stream(Purpose::Shuffle, round.into(), SPLIT));
+        rows.shuffle(&mut Streams::new(config.seed).stream(Purpose::Split, round.into(), 0));
         rows.truncate(((config.simulations as f64 * share) as usize).max(1));
         rows.sort_unstable();
         rows

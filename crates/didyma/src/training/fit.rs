@@ -132,9 +132,6 @@ pub struct Fit<'a> {
 
 /// Atoms of the fixed validation loss, the true one among them.
 const VALIDATION_ATOMS: usize = 65;
-/// The stream of a round's fixed validation atoms, and the first of its random ones: epochs stay far below.
-const FIXED_VALIDATION: u64 = u64::MAX;
-const RANDOM_VALIDATION: u64 = 1 << 32;
 
 impl<'a> Fit<'a> {
     /// Plans the training of a round by this estimator on these rows.
@@ -174,7 +171,7 @@ impl<'a> Fit<'a> {
                 Method::Likelihood => estimator.clone(),
                 _ => Estimator::new(atomic.fitted_to(&pool))?,
             };
-            let mut rng = streams.stream(Purpose::Plan, round.into(), FIXED_VALIDATION);
+            let mut rng = streams.stream(Purpose::ValidationPlan, round.into(), 0);
             judge.plan(&rows.held_out, &mut pool, &mut rng, &mut validation)?;
             weigh(&mut validation, &rows);
         }
@@ -282,8 +279,8 @@ impl<'a> Fit<'a> {
         let loss = match self.config.validation {
             Validation::Fixed => engine.evaluate(&self.validation)?,
             Validation::Random => {
-                let index = RANDOM_VALIDATION + u64::from(state.epoch);
-                let mut rng = self.streams.stream(Purpose::Plan, self.round.into(), index);
+                let (purpose, epoch) = (Purpose::ValidationPlan, state.epoch.into());
+                let mut rng = self.streams.stream(purpose, self.round.into(), epoch);
                 let Self { estimator, rows, pool, plan, .. } = self;
                 estimator.plan(&rows.held_out, pool, &mut rng, plan)?;
                 weigh(plan, rows);

@@ -127,7 +127,7 @@ impl Failing {
         streams: Streams,
         threads: usize,
     ) -> Result<Option<f64>> {
-        let from = SampleStreams::new(streams, Purpose::Validity, self.round);
+        let from = SampleStreams::new(streams, Purpose::ValidityDraws, self.round);
         let draws = match posterior.draw(DRAWS, from, threads) {
             Err(Error::Leakage { .. }) => return Ok(None),
             draws => draws?.theta,

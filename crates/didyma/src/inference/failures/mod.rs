@@ -40,8 +40,6 @@ const LEAST: usize = 2 * FOLDS;
 
 /// Rows of a batch of predictions.
 const BATCH: usize = 256;
-/// The stream that cuts the folds; the networks' streams are the numbers of their folds.
-const FOLDING: u64 = u64::MAX;
 
 /// The probability that a simulation succeeds, as a function of θ.
 ///
@@ -113,7 +111,7 @@ impl Validity {
 
     fn train(&mut self, data: Labelled, streams: Streams, round: u32, threads: usize) {
         let mut order: Vec<usize> = (0..data.len()).collect();
-        order.shuffle(&mut streams.stream(Purpose::Validity, round.into(), FOLDING));
+        order.shuffle(&mut streams.stream(Purpose::ValidityFolds, round.into(), 0));
         let fold = |number: usize| &order[fold_rows(order.len(), number % FOLDS)];
         let trained: Vec<Trained> = parallel::map(FOLDS, threads, |number| {
             let parts = Parts {

@@ -90,7 +90,7 @@ impl Steps {
             );
         }
         let streams = Streams::new(self.config.seed);
-        let from = SampleStreams::new(streams, Purpose::Diagnostic, u32::MAX);
+        let from = SampleStreams::new(streams, Purpose::Comparison, self.round());
         let known = posterior.draw(COMPARED, from, 1)?.theta;
         match unlike(&self.prior, Rows::new("samples", &known, self.prior.dim())?, theta) {
             None => Ok(()),

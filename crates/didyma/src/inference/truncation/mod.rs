@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::inference::posterior::{Point, Posterior, SampleStreams, Samples};
 use crate::math::particles::{effective, normalised};
 use crate::parallel;
+use crate::rng::Purpose;
 use mixture::Mixture;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -42,8 +43,6 @@ const THIN: f64 = 0.003;
 const PATIENCE: usize = 1000;
 /// Largest share of all weight that is cut off, in favour of a higher acceptance rate.
 const CUT: f64 = 0.01;
-/// First stream of the candidates of a stage: those of the draws of q come before the first.
-const STAGE_STREAMS: u64 = 1 << 40;
 
 /// p(θ) on {q(θ | x_o) ≥ κ}.
 #[derive(Debug)]
@@ -77,7 +76,8 @@ impl Candidate {
 }
 
 impl<'a> TruncatedPrior<'a> {
-    /// The region that leaves out a `share` of the posterior, found by `draws` of it.
+    /// The region that leaves out a `share` of the posterior, found by `draws` of it from these streams; candidates and
+    /// walks have purposes of their own.
     pub fn new(
         posterior: &'a Posterior,
         share: f64,
@@ -183,8 +183,9 @@ impl<'a> TruncatedPrior<'a> {
     }
 
     fn candidates(&self, block: u64) -> Result<Vec<Candidate>> {
-        let (from, index) = (self.streams, STAGE_STREAMS * (self.stage + 1) + block);
-        let mut rng = from.streams.stream(from.purpose, from.round, index);
+        let SampleStreams { streams, round, .. } = self.streams;
+        let mut rng = streams.stream(Purpose::Candidates, round, block);
+        rng.set_stream(self.stage);
         let mut z = Vec::with_capacity(BLOCK * self.mixture.dim);
         for _ in 0..BLOCK {
             z.extend(self.mixture.sample(&mut rng).into_iter().map(|z| z as f32));
@@ -244,7 +245,7 @@ mod tests {
     use crate::density::coordinates::{Coordinates, Space};
     use crate::density::flow::{FlowConfig, SplineFlow};
     use crate::problem::prior::Prior;
-    use crate::rng::{Purpose, Streams};
+    use crate::rng::Streams;
     use crate::rows::Rows;
 
     const SHARE: f64 = 0.01;

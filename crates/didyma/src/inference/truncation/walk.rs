@@ -4,12 +4,12 @@
 //! swarm, whose differences have the shape of the region, and Metropolis' rule for p on A. The candidates stay as they are
 //! and the step is symmetric, so that p on A is left as it is by every step.
 
-use super::{BLOCK, Candidate, STAGE_STREAMS, STAGES, TruncatedPrior};
+use super::{BLOCK, Candidate, TruncatedPrior};
 use crate::error::Result;
-use crate::inference::posterior::Point;
+use crate::inference::posterior::{Point, SampleStreams};
 use crate::math::particles::{Cumulative, normalised};
 use crate::parallel;
-use crate::rng::Stream;
+use crate::rng::{Purpose, Stream};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -31,8 +31,8 @@ impl TruncatedPrior<'_> {
         let log_weights: Vec<f64> = swarm.iter().map(|c| c.log_weight(1.0)).collect();
         let cumulative = Cumulative::new(&normalised(&log_weights));
         let blocks = parallel::map(count.div_ceil(BLOCK), threads, |block| {
-            let (from, index) = (self.streams, STAGE_STREAMS * (STAGES + 2) + block as u64);
-            let mut rng = from.streams.stream(from.purpose, from.round, index);
+            let SampleStreams { streams, round, .. } = self.streams;
+            let mut rng = streams.stream(Purpose::Walk, round, block as u64);
             // Each particle begins at a candidate: by its weight, spread evenly over all particles.
             let first = block * BLOCK;
             let places = first..count.min(first + BLOCK);

@@ -18,11 +18,11 @@ impl Task {
         }
         let theta = self.problem.prior().sample_rows(
             PILOT,
-            &streams.simulations(Purpose::Parameters, u64::MAX),
+            &streams.simulations(Purpose::PilotParameters, 0),
             threads,
         );
         let rows = Rows::new("theta", &theta, self.problem.prior().dim())?;
-        let streams = streams.simulations(Purpose::Simulation, u64::MAX);
+        let streams = streams.simulations(Purpose::PilotSimulation, 0);
         let go_on = &mut |_: simulator::Progress| ControlFlow::Continue(());
         let found =
             simulator::simulate(self.problem.simulator(), rows, &streams, 0, threads, go_on)?;

@@ -6,8 +6,9 @@ use crate::rng::{Purpose, Stream, Streams};
 /// Where the times and the noise of a score network's loss come from.
 ///
 /// A tile of up to 64 rows has a stream of its own: the ChaCha8 stream of ([`Purpose::Noise`], round, step), moved to the
-/// nonce 2³² · repeat + tile. A training step's number is that of the steps before it; an evaluation's is 2⁶³ more, or
-/// 2⁶⁴ − 1 where the noise is fixed. So the draws depend neither on threads nor on where a run was interrupted.
+/// nonce 2³² · repeat + tile, where the step's number is that of the steps before it. An evaluation's purpose is
+/// [`Purpose::ValidationNoise`], and its number 0 where the noise is fixed. So the draws depend neither on threads nor on
+/// where a run was interrupted.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
     /// The run's streams.
@@ -20,10 +21,6 @@ pub struct Noise {
     pub fixed: bool,
 }
 
-/// The address of an evaluation: see [`Noise`].
-const EVALUATION: u64 = 1 << 63;
-const FIXED_EVALUATION: u64 = u64::MAX;
-
 impl Noise {
     /// Refuses numbers of repeats that no evaluation can have.
     pub(super) fn check(&self) -> Result<()> {
@@ -35,17 +32,17 @@ impl Noise {
 
     /// The stream of a tile in the step after this many.
     pub(super) fn of_step(&self, steps: u64, tile: usize) -> Stream {
-        self.stream(steps, 0, tile)
+        self.stream(Purpose::Noise, steps, 0, tile)
     }
 
     /// The stream of a tile in one repeat of an evaluation after this many steps.
     pub(super) fn of_evaluation(&self, steps: u64, repeat: usize, tile: usize) -> Stream {
-        let step = if self.fixed { FIXED_EVALUATION } else { EVALUATION + steps };
-        self.stream(step, repeat, tile)
+        let step = if self.fixed { 0 } else { steps };
+        self.stream(Purpose::ValidationNoise, step, repeat, tile)
     }
 
-    fn stream(&self, step: u64, repeat: usize, tile: usize) -> Stream {
-        let mut stream = self.streams.stream(Purpose::Noise, u64::from(self.round), step);
+    fn stream(&self, purpose: Purpose, step: u64, repeat: usize, tile: usize) -> Stream {
+        let mut stream = self.streams.stream(purpose, u64::from(self.round), step);
         stream.set_stream(((repeat as u64) << 32) + tile as u64);
         stream
     }
