@@ -27,7 +27,9 @@ pub(crate) fn word(remedy: &Remedy) -> String {
         Remedy::ResumeOnCpu => {
             "`didyma resume DIR` goes on from what is saved, with --device cpu if it happens again"
         }
-        Remedy::ResumeWithSimulator => "go on in Python with didyma.resume(directory, simulator)",
+        Remedy::ResumeWithSimulator => {
+            "go on there, in Python with didyma.resume(directory, simulator), in Rust with infer(&problem).resume(directory)"
+        }
         Remedy::AnotherDirectory => "choose another --out",
         Remedy::SameDirectory => "start it again with the same --out",
         Remedy::RunDirectory => "give the directory that was the --out of one",

@@ -206,7 +206,7 @@ fn carried(
         Ok((Some(posterior), manifest, overview)) => {
             Ok(Found::new(folder, posterior, manifest, overview))
         }
-        Ok((None, ..)) => Found::read(py, folder, None, threads),
+        Ok((None, ..)) => Found::read(py, folder, threads),
         Err(error) => {
             folder.keep();
             Err(error)

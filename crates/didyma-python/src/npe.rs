@@ -11,6 +11,7 @@ use crate::question::{task_of, truth};
 use crate::result::Result as Found;
 use crate::runner::{Runner, threads};
 use crate::wait::wait;
+use didyma::report::Overview;
 use didyma::rng::{Purpose, Streams};
 use didyma::simulator::{self, Simulator};
 use didyma::steps::{Drawn, Steps, outcome};
@@ -21,7 +22,7 @@ use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Neural posterior estimation step by step, for those who simulate themselves.
@@ -238,19 +239,21 @@ impl Npe {
     /// All of it as the result of a run, with summary, plots and report.
     fn result(&self, py: Python<'_>) -> PyResult<Found> {
         let folder = Folder::new(None)?;
-        let law = self.state().steps.posterior().cloned();
-        self.save(py, folder.path().to_owned())?;
-        Found::read(py, folder, law, parallel::cores())
+        let (steps, problem, path) = self.recorded(folder.path());
+        let (law, manifest, overview) = wait(py, move || {
+            let findings = steps.save(&path, problem, parallel::cores())?;
+            let (manifest, overview) =
+                (findings.run().manifest().clone(), Overview::of(&findings)?);
+            let law = findings.posterior().cloned();
+            Ok((law.map_or_else(|| findings.run().posterior(), Ok)?, manifest, overview))
+        })?;
+        Ok(Found::new(folder, law, manifest, overview))
     }
 
     /// Keeps all of it as a run in a new directory.
     fn save(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
-        let steps = self.state().steps.clone();
-        let (prior, x_o) = (steps.prior().clone(), steps.observation().to_vec());
-        let problem =
-            ProblemRecord::plain(self.name.clone(), prior, x_o, Source::Function { batch: 0 });
-        let problem = ProblemRecord { truth: self.truth.clone(), ..problem };
-        wait(py, move || steps.save(&directory, problem, parallel::cores()))
+        let (steps, problem, path) = self.recorded(&directory);
+        wait(py, move || steps.save(&path, problem, parallel::cores()).map(drop))
     }
 
     fn __repr__(&self) -> String {
@@ -267,6 +270,15 @@ impl Npe {
 impl Npe {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The steps so far, the record of their problem, and the path that they are to be saved at.
+    fn recorded(&self, path: &Path) -> (Steps, ProblemRecord, PathBuf) {
+        let steps = self.state().steps.clone();
+        let (prior, x_o) = (steps.prior().clone(), steps.observation().to_vec());
+        let source = Source::Function { batch: 0 };
+        let problem = ProblemRecord::plain(self.name.clone(), prior, x_o, source);
+        (steps, ProblemRecord { truth: self.truth.clone(), ..problem }, path.to_owned())
     }
 
     fn machine(&self, threads: usize) -> Machine {

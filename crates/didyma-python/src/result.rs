@@ -54,20 +54,15 @@ impl Result {
         Self { folder: Mutex::new(folder), posterior, manifest, overview }
     }
 
-    /// The result of a run from the disk; its posterior too, unless it is at hand.
-    pub fn read(
-        py: Python<'_>,
-        folder: Folder,
-        law: Option<Law>,
-        threads: usize,
-    ) -> PyResult<Self> {
+    /// The result of a run from the disk.
+    pub fn read(py: Python<'_>, folder: Folder, threads: usize) -> PyResult<Self> {
         let path = folder.path().to_owned();
         let read = wait(py, move || {
             let findings = Findings::read(&path, threads)?;
             let (manifest, overview) =
                 (findings.run().manifest().clone(), Overview::of(&findings)?);
             // There is one, or the sentence that says why not.
-            let law = law.or_else(|| findings.posterior().cloned());
+            let law = findings.posterior().cloned();
             let law = law.map_or_else(|| findings.run().posterior(), Ok)?;
             Ok((law, manifest, overview))
         });
@@ -124,7 +119,7 @@ impl Result {
     /// Reads a run from its directory, finished or not, if a round of it is.
     #[staticmethod]
     fn load(py: Python<'_>, directory: PathBuf) -> PyResult<Self> {
-        Self::read(py, Folder::kept(directory), None, parallel::cores())
+        Self::read(py, Folder::kept(directory), parallel::cores())
     }
 
     /// The posterior.

@@ -13,11 +13,13 @@ fn main() -> Result<()> {
     });
 
     let problem = Problem::new(prior, simulator, [0.25])?;
-    let found = infer(&problem).rounds(3).simulations(300).run()?;
+    // Few simulations and steps, so that it takes a second or two.
+    let found = infer(&problem).rounds(3).simulations(300).set("train.steps", 300).run()?;
     println!("{}", found.summary());
     let theta = found.posterior().sample(1000, 2)?; // rows, a seed
 
-    let left = theta.rows().filter(|row| row[0] < 0.0).count();
-    println!("{left} of {} samples lie in the left mode", theta.len());
+    let near = |mode: f32| theta.rows().filter(|row| (row[0] - mode).abs() < 0.15).count();
+    println!("{} samples are near -0.5, {} near 0.5", near(-0.5), near(0.5));
+    assert!(near(-0.5) > 300 && near(0.5) > 300, "the posterior has two modes of equal weight");
     Ok(())
 }

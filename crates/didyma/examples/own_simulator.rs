@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     let problem = Problem::new(prior, Machines, [18.0, 0.43])?;
     let mut rounds = Rounds;
     let inference = infer(&problem).name("machines").method(Method::Tgrr).rounds(3);
-    let inference = inference.simulations(300).observer(&mut rounds);
+    let inference = inference.simulations(300).set("train.steps", 200).observer(&mut rounds);
     let found = match std::env::args().nth(1) {
         Some(directory) => inference.resume(directory).run()?,
         None => inference.run()?,

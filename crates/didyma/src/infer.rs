@@ -7,7 +7,7 @@ use crate::parallel;
 use crate::problem::{Problem, ProblemRecord, Source};
 use crate::problem_file::FileSettings;
 use crate::report::{Overview, write_page};
-use crate::run::{Fault, Manifest, RunDir, execute};
+use crate::run::{Manifest, RunDir, execute};
 use crate::training::{Cpu, Device, Machine};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,36 +130,46 @@ impl<'a> Infer<'a> {
     }
 
     /// Runs until all rounds are finished, or the observer stops it after at least one.
-    pub fn run(self) -> Result<Found> {
+    ///
+    /// A run that fails keeps its directory, a temporary one too.
+    pub fn run(mut self) -> Result<Found> {
         let config = FileSettings::default().config(&self.settings)?;
-        let source = Source::Function { batch: 0 };
         let (prior, x_o) = (self.problem.prior().clone(), self.problem.observation().to_vec());
-        let record = ProblemRecord::plain(self.name, prior, x_o, source);
-        let manifest = Manifest::of_problem(record, config);
-        let (path, temporary) = match self.out {
-            Some(path) => (path, None),
+        let source = Source::Function { batch: 0 };
+        let name = std::mem::take(&mut self.name);
+        let manifest = Manifest::of_problem(ProblemRecord::plain(name, prior, x_o, source), config);
+        let (path, temporary) = match self.out.take() {
+            Some(path) => (std::path::absolute(&path).unwrap_or(path), None),
             None => temporary()?,
         };
-        let run = match RunDir::open(&path) {
-            Ok(run) if self.resume => {
-                run.manifest().expect(&manifest, &path)?;
-                run
+        match self.work(&path, &manifest, temporary.is_none()) {
+            Ok((posterior, summary)) => Ok(Found { summary, posterior, path, temporary }),
+            Err(error) => {
+                temporary.map(TempDir::keep);
+                Err(error)
             }
-            _ => RunDir::create(&path, &manifest)?,
+        }
+    }
+
+    /// Works on the run in `path`, which has a page if it is kept.
+    fn work(self, path: &Path, manifest: &Manifest, kept: bool) -> Result<(Posterior, Overview)> {
+        let run = if self.resume {
+            RunDir::open_or_create(path, manifest)?
+        } else {
+            RunDir::create(path, manifest)?
         };
+        let state = run.progress()?;
         let machine = Machine { threads: self.threads, device: self.device };
         let mut nobody = ();
         let observer = self.observer.unwrap_or(&mut nobody);
-        let state = run.progress()?;
         let findings = execute(run, state, self.problem, None, machine, observer)?;
-        if findings.is_finished() && temporary.is_none() {
-            write_page(&findings)?;
+        if findings.is_finished() && kept {
+            // A run is not lost because a page about it cannot be written.
+            let _ = write_page(&findings);
         }
         let summary = Overview::of(&findings)?;
-        match findings.into_posterior() {
-            Some(posterior) => Ok(Found { summary, posterior, path, temporary }),
-            None => Err(Error::Run { path: path.clone(), file: path, fault: Fault::NoRound }),
-        }
+        let posterior = findings.posterior().cloned();
+        Ok((posterior.map_or_else(|| findings.run().posterior(), Ok)?, summary))
     }
 }
 

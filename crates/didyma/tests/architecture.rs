@@ -58,11 +58,22 @@ fn place(path: &str) -> Option<usize> {
     rooms.max_by_key(|(_, room)| room.len()).map(|(place, _)| place)
 }
 
-/// Paths of modules after each `crate::` of a text, groups in braces taken apart.
-fn targets(text: &str) -> Vec<String> {
+/// Paths of modules after each `crate::` of a module's text, and after each chain of `super::`; groups in braces are
+/// taken apart.
+fn targets(module: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (start, _) in text.match_indices("crate::") {
         expand("", &text[start + "crate::".len()..], &mut found);
+    }
+    for (start, _) in text.match_indices("super::") {
+        if text[..start].ends_with("super::") {
+            continue;
+        }
+        let (mut base, mut rest) = (module, &text[start..]);
+        while let Some(more) = rest.strip_prefix("super::") {
+            (base, rest) = (base.rsplit_once('/').map_or("", |(above, _)| above), more);
+        }
+        expand(base, rest, &mut found);
     }
     found
 }
@@ -72,10 +83,11 @@ fn expand(prefix: &str, rest: &str, found: &mut Vec<String>) -> usize {
     if let Some(inner) = rest.strip_prefix('{') {
         let mut at = 0;
         while at < inner.len() && !inner[at..].starts_with('}') {
-            match inner[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-                true => at += expand(prefix, &inner[at..], found),
-                false => at += inner[at..].chars().next().map_or(1, char::len_utf8),
-            }
+            at += if inner[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+                expand(prefix, &inner[at..], found)
+            } else {
+                inner[at..].chars().next().map_or(1, char::len_utf8)
+            };
         }
         return at + 2;
     }
@@ -105,8 +117,9 @@ fn code(text: &str) -> String {
 fn upward(file: &str, text: &str) -> BTreeSet<Import> {
     let module = file.trim_end_matches(".rs").trim_end_matches("/mod");
     let own = place(module).unwrap_or_else(|| panic!("{file} is in no room: add it to ROOMS"));
-    let upward = |path: &String| place(path).is_some_and(|target| target > own);
-    let paths = targets(&code(text)).into_iter().filter(upward);
+    // A name of the front door is in no room: it is to be imported from where it lives.
+    let upward = |path: &String| place(path).is_none_or(|target| target > own);
+    let paths = targets(module, &code(text)).into_iter().filter(upward);
     paths.map(|path| Import { file: file.to_owned(), path }).collect()
 }
 
@@ -114,9 +127,10 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the sources are there") {
         let path = entry.expect("a readable folder").path();
-        match path.is_dir() {
-            true => found.extend(sources(&path)),
-            false => found.push(path),
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else {
+            found.push(path);
         }
     }
     found.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
@@ -149,6 +163,8 @@ fn an_upward_import_is_found_wherever_it_hides() {
     assert_eq!(upward("use crate::error::Result;\nuse crate::network::kernel::Real;"), 0);
     assert_eq!(upward("use crate::run::RunDir;"), 1);
     assert_eq!(upward("use crate::{error::Result, run::{Manifest, RunDir}};"), 2);
+    assert_eq!(upward("use crate::Posterior;"), 1);
+    assert_eq!(upward("use super::{SplineFlow, tape::Tape};\nuse super::super::Dataset;"), 1);
     assert_eq!(upward("fn f() { crate::training::estimator::reduce(); }"), 1);
     assert_eq!(
         upward(

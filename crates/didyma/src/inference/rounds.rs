@@ -23,6 +23,7 @@ use crate::inference::simulations::Records;
 use crate::inference::truncation::TruncatedPrior;
 use crate::problem::Problem;
 use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
 use crate::training::{Cpu, Device, Machine};
 use crate::training::{Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
 use std::ops::{ControlFlow, Range};
@@ -180,7 +181,7 @@ impl<'a> Run<'a> {
             simulator: self.problem.simulator(),
             seed: self.config.seed,
             round,
-            theta: crate::Rows::new("theta", theta, dim)?,
+            theta: Rows::new("theta", theta, dim)?,
             missing,
             done: self.records.counts(round),
             in_a_row: self.config.failures.in_a_row,

@@ -7,7 +7,7 @@ use crate::rng::{Purpose, Streams};
 use crate::training::TrainRows;
 use rand::seq::SliceRandom;
 
-/// Rows to train on, and rows held out; [`Failing`](super::failing::Failing) adds what failed ones count for.
+/// Rows to train on, and rows held out; [`Failing`](super::failures::Failing) adds what failed ones count for.
 pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<TrainRows> {
     let share = config.train.validation_share;
     let all = 0..records.successes().count() as u32;

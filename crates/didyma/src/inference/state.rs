@@ -135,14 +135,14 @@ pub struct Training {
     pub fit: FitState,
 }
 
-/// What a run gave.
+/// The outcome of an inference.
 #[derive(Clone, Debug)]
 pub struct Inference {
-    /// The posterior of the last finished round; none if that was finished before `progress` was saved, and the run
-    /// stopped while the next one was trained.
+    /// The posterior of the last finished round; none if that was finished before the `State` was saved, and
+    /// the run stopped while the next one was trained.
     pub posterior: Option<Posterior>,
     /// The finished rounds.
     pub reports: Vec<RoundReport>,
-    /// Whether all rounds are finished, or an observer stopped the run.
+    /// True if all rounds are finished; false if an observer stopped the run.
     pub finished: bool,
 }

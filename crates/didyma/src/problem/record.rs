@@ -38,7 +38,7 @@ pub enum Source {
     Task(String),
     /// A program of the user's.
     Program(Program),
-    /// A function of the Python program that began the run.
+    /// A function of the program that began the run, in Python or Rust.
     Function {
         /// Rows of a call; 0 for a function of single rows.
         batch: usize,

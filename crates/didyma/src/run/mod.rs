@@ -113,6 +113,17 @@ impl RunDir {
         Self::new(path, opened, Some(lock))
     }
 
+    /// Opens the run of this manifest to continue it, and begins it if there is none. Another run is a fault.
+    pub fn open_or_create(path: &Path, manifest: &Manifest) -> Result<Self> {
+        match Self::open(path) {
+            Ok(run) => run.manifest.expect(manifest, path).map(|()| run),
+            Err(Error::Run { fault: Fault::Missing | Fault::NotBegun, .. }) => {
+                Self::create(path, manifest)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens a run to read it, also while another process continues it. Whatever writes is an error.
     pub fn read(path: &Path) -> Result<Self> {
         let database = existing(path)?;

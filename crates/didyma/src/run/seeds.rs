@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct SeedSweep {
     path: PathBuf,
-    stored: Stored,
+    stored: SweepFile,
     _lock: Option<Lock>,
 }
 
 /// What the file holds.
 #[derive(Debug, Serialize, Deserialize)]
-struct Stored {
+struct SweepFile {
     version: String,
     /// How many.
     seeds: u64,
@@ -40,7 +40,7 @@ impl SeedSweep {
         check_free(path)?;
         let lock = lock::take(path).map_err(|fault| error(path, fault.at_the_beginning()))?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let stored = Stored { version, seeds, run: manifest.clone() };
+        let stored = SweepFile { version, seeds, run: manifest.clone() };
         let json = serde_json::to_string_pretty(&stored).expect("numbers and strings");
         write_whole(&path.join(SEEDS), json.as_bytes())?;
         Ok(Self { path: path.to_owned(), stored, _lock: Some(lock) })
@@ -59,7 +59,7 @@ impl SeedSweep {
         let json = std::fs::read(&file);
         let json = json.map_err(|source| Error::Io { action: "read", path: file, source })?;
         let bad = |why: String| about(path, path.join(SEEDS), Fault::SeedsFile(why));
-        let stored: Stored = serde_json::from_slice(&json)
+        let stored: SweepFile = serde_json::from_slice(&json)
             .map_err(|why| bad(format!("it is damaged, or of another version ({why})")))?;
         if stored.seeds == 0 || stored.run.config.seed.checked_add(stored.seeds).is_none() {
             return Err(bad(format!("since it tells of {} seeds", stored.seeds)));
@@ -97,15 +97,11 @@ impl SeedSweep {
 
     /// Opens the run of a seed to continue it, and begins it if it has not.
     pub fn run(&self, seed: u64) -> Result<RunDir> {
-        let (path, manifest) = (self.directory(seed), self.manifest(seed));
-        match RunDir::open(&path) {
-            Ok(run) if *run.manifest() == manifest => Ok(run),
-            Ok(_) => Err(error(&path, Fault::OtherRun)),
-            Err(Error::Run { fault: Fault::Missing | Fault::NotBegun, .. }) => {
-                RunDir::create(&path, &manifest)
-            }
-            Err(error) => Err(error),
-        }
+        let path = self.directory(seed);
+        RunDir::open_or_create(&path, &self.manifest(seed)).map_err(|fault| match fault {
+            Error::Run { fault: Fault::Differs { .. }, .. } => error(&path, Fault::OtherRun),
+            other => other,
+        })
     }
 
     /// Opens the run of a seed to look at it; none if it has not begun.
@@ -155,25 +151,25 @@ mod tests {
     #[test]
     fn ended_at_any_moment_all_runs_can_go_on() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("group");
+        let path = folder.path().join("sweep");
         // Ended before the file was whole.
         std::fs::create_dir(&path).unwrap();
         std::fs::write(path.join("seeds.json.part"), "{").unwrap();
         std::fs::write(path.join(LOCK), "1").unwrap();
-        let group = SeedSweep::create(&path, &manifest(5), 3).unwrap();
+        let sweep = SeedSweep::create(&path, &manifest(5), 3).unwrap();
         let locked = SeedSweep::open(&path).unwrap_err().to_string();
         assert!(locked.contains("another process"), "{locked}");
         // Ended while one run had begun, and another had a directory.
-        drop(group.run(5).unwrap());
-        std::fs::create_dir(group.directory(6)).unwrap();
-        std::fs::write(group.directory(6).join(DATABASE), "").unwrap();
-        drop(group);
-        let group = SeedSweep::open(&path).unwrap();
-        assert_eq!(group.seeds().collect::<Vec<_>>(), [5, 6, 7]);
-        let begun = |seed| group.look(seed).unwrap().is_some();
+        drop(sweep.run(5).unwrap());
+        std::fs::create_dir(sweep.directory(6)).unwrap();
+        std::fs::write(sweep.directory(6).join(DATABASE), "").unwrap();
+        drop(sweep);
+        let sweep = SeedSweep::open(&path).unwrap();
+        assert_eq!(sweep.seeds().collect::<Vec<_>>(), [5, 6, 7]);
+        let begun = |seed| sweep.look(seed).unwrap().is_some();
         assert_eq!([5, 6, 7].map(begun), [true, false, false]);
-        for seed in group.seeds() {
-            let run = group.run(seed).unwrap();
+        for seed in sweep.seeds() {
+            let run = sweep.run(seed).unwrap();
             assert_eq!(*run.manifest(), manifest(seed));
         }
     }
@@ -182,18 +178,18 @@ mod tests {
     fn what_is_no_place_for_runs_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let told = |made: Result<SeedSweep>| made.unwrap_err().to_string();
-        let path = folder.path().join("group");
-        let group = SeedSweep::create(&path, &manifest(1), 2).unwrap();
+        let path = folder.path().join("sweep");
+        let sweep = SeedSweep::create(&path, &manifest(1), 2).unwrap();
         let again = told(SeedSweep::create(&path, &manifest(1), 2));
         assert!(again.contains("already holds runs of several seeds"), "{again}");
         let run = RunDir::create(&path, &manifest(1)).unwrap_err().to_string();
         assert!(run.contains("already holds runs of several seeds"), "{run}");
         let one = RunDir::read(&path).unwrap_err().to_string();
         assert!(one.contains("give one of them, as") && one.ends_with("seed-1"), "{one}");
-        drop(RunDir::create(&group.directory(2), &manifest(3)).unwrap());
-        let other = group.run(2).unwrap_err().to_string();
+        drop(RunDir::create(&sweep.directory(2), &manifest(3)).unwrap());
+        let other = sweep.run(2).unwrap_err().to_string();
         assert!(other.contains("another run than the ones beside it: move it away"), "{other}");
-        let inside = told(SeedSweep::create(&group.directory(2), &manifest(1), 2));
+        let inside = told(SeedSweep::create(&sweep.directory(2), &manifest(1), 2));
         assert!(inside.contains("already holds a run:"), "{inside}");
         let last = told(SeedSweep::create(&folder.path().join("last"), &manifest(u64::MAX), 2));
         assert!(last.contains("seed") && !folder.path().join("last").exists(), "{last}");

@@ -10,7 +10,7 @@ use std::path::Path;
 
 impl Steps {
     /// Writes all of it as a finished run, in a new directory.
-    pub fn save(&self, path: &Path, problem: ProblemRecord, threads: usize) -> Result<()> {
+    pub fn save(&self, path: &Path, problem: ProblemRecord, threads: usize) -> Result<Findings> {
         let rounds = self.finished.len() as u32;
         if rounds == 0 {
             let fault = "is not trained yet: train first".into();
@@ -32,7 +32,6 @@ impl Steps {
         }
         let (run, reports) = recorder.finish();
         let summary = Summary::new(run.manifest(), reports);
-        Findings::new(run, summary, self.posterior().cloned(), threads).exported(path)?;
-        Ok(())
+        Findings::new(run, summary, self.posterior().cloned(), threads).exported(path)
     }
 }

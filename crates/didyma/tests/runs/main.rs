@@ -2,6 +2,7 @@
 
 mod abc;
 mod columns;
+mod front_door;
 mod inference;
 mod problem;
 mod report;
