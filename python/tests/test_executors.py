@@ -87,7 +87,7 @@ def dies_once(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def dies_always(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    if theta[0] > 0.97:
+    if theta[0] > 0.93:
         os.kill(os.getpid(), signal.SIGKILL)
     return noisy_row(theta, rng)
 
@@ -210,7 +210,8 @@ def test_a_row_that_kills_its_worker_is_a_failure_and_only_that() -> None:
 
     found = didyma.infer(dies_always, prior(), X_O, executor=maker, **call)
     failures = found.failures()
-    assert 1 <= len(failures) <= 12 and all(failure["theta"][0] > 0.97 for failure in failures)
+    # Of 120 draws from -1 to 1, 4.2 are above 0.93 on average: none in 1.5 % of seeds, more than 12 in 0.04 %.
+    assert 1 <= len(failures) <= 12 and all(failure["theta"][0] > 0.93 for failure in failures)
     assert all("its worker was lost 2 times" in failure["reason"] for failure in failures)
     assert len(found.simulations()[0]) + len(failures) == 120
 

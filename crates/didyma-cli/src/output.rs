@@ -1,10 +1,8 @@
 //! Results on the terminal and in files.
 
-use crate::wording;
-use crate::{DONE, ExitCode};
+use crate::{DONE, ExitCode, wording};
 use anyhow::{Context, bail};
-use didyma::storage::Table;
-use didyma::storage::write_whole;
+use didyma::storage::{Table, write_whole};
 use didyma::tasks::Task;
 use serde::Serialize;
 use std::fmt::Display;

@@ -3,10 +3,9 @@
 use super::plan::{ALPHAS, LOSSES, NEURON, NEURONS, TASKS, Tasks};
 use super::results::{Results, cell, table};
 use super::{Section, Target};
-use didyma::Named;
-use didyma::RoundReport;
 use didyma::report::{Comparison, Kind};
 use didyma::run::RunDir;
+use didyma::{Named, RoundReport};
 use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 
 /// A score of a round, where it has one.

@@ -6,10 +6,9 @@ use crate::{
     ComplexityStudy, ConvergenceStudy, CostPoint, GapPoint, MethodConvergence, SchemeCost, Toy,
     Verdict,
 };
-use didyma::Named;
 use didyma::levels::Estimate;
-use didyma::parallel;
 use didyma::rng::Streams;
+use didyma::{Named, parallel};
 use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 
 /// The seed of the studies.

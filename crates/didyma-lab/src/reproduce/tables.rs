@@ -4,14 +4,12 @@ use super::paper::{self, Printed};
 use super::plan::{ABLATION, METHODS, PUBLISHED, Tasks};
 use super::results::{Mean, Results, cell, table};
 use super::{Reproduction, Section, Target};
-use didyma::Named;
-use didyma::RoundReport;
 use didyma::estimator::alpha::{GrrObjective, Model, advise, grr_alpha};
 use didyma::estimator::{Coupling, Method, Settings, Source};
 use didyma::levels::{LevelStudy, TrainedFlow, level_settings};
-use didyma::parallel;
 use didyma::rng::Streams;
 use didyma::run::{RunDir, Summary};
+use didyma::{Named, RoundReport, parallel};
 
 pub fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()

@@ -10,9 +10,8 @@ use super::assignment::Assignment;
 use super::failures::Failing;
 use super::split::split;
 use super::state::{Inference, Judge, RoundReport, Scores, State, Training};
-use crate::density::Dataset;
-use crate::density::Density;
 use crate::density::coordinates::{Coordinates, Rounds};
+use crate::density::{Dataset, Density};
 use crate::error::{Error, Result};
 use crate::inference::config::{
     Config, DensityKind, Proposal, Scoring, Start, Truncation, Validation,
@@ -24,8 +23,9 @@ use crate::inference::truncation::TruncatedPrior;
 use crate::problem::Problem;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use crate::training::{Cpu, Device, Machine};
-use crate::training::{Engine, EngineState, Fit, FitState, Noise, ScoreEngine};
+use crate::training::{
+    Cpu, Device, Engine, EngineState, Fit, FitState, Machine, Noise, ScoreEngine,
+};
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 

@@ -176,3 +176,18 @@ pub(super) fn names_in(table: &str) -> Vec<&'static str> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inference::config::{Algorithm, Profile};
+    use crate::named::Named;
+
+    /// Defaults are chosen in one place, and the list of fields repeats them.
+    #[test]
+    fn the_defaults_are_those_of_the_library() {
+        let default = |path| FIELDS.iter().find(|field| field.path == path).map(|f| f.default);
+        assert_eq!(default("inference.method"), Some(Algorithm::default().name()));
+        assert_eq!(default("inference.profile"), Some(Profile::default().name()));
+    }
+}

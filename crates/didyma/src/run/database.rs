@@ -6,8 +6,7 @@
 //! the same transaction as the rest, so a database without them is one in which nothing has begun.
 
 use super::faults::Stored;
-use crate::error::Fault;
-use crate::error::FileFault;
+use crate::error::{Fault, FileFault};
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags};
 use std::fmt::Write;

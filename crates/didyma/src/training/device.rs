@@ -1,8 +1,7 @@
 //! The seam between flows and the machine that computes them: training, densities, samples.
 
-use crate::density::Dataset;
 use crate::density::flow::SplineFlow;
-use crate::density::{Cpu, Evaluator};
+use crate::density::{Cpu, Dataset, Evaluator};
 use crate::error::Result;
 use crate::network::kernel::Real;
 use crate::training::{AdamConfig, CpuEngine, Engine};

@@ -1,14 +1,12 @@
 //! A whole inference by a worker, interrupted in the middle of a simulation that hangs.
 
 use super::Bench;
-use didyma::SampleStreams;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
 use didyma::prior::Prior;
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{Manifest, Recorder, RunDir};
-use didyma::{Event, Observer};
-use didyma::{Inference, Problem, State, infer_from};
+use didyma::{Event, Inference, Observer, Problem, SampleStreams, State, infer_from};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,7 @@
 //! An observer that keeps everything, for several tests.
 
 use didyma::coordinates::Coordinates;
-use didyma::{Event, Observer};
-use didyma::{State, Training};
+use didyma::{Event, Observer, State, Training};
 use std::ops::ControlFlow;
 
 /// Keeps what a run has come to after every event, as a directory would.

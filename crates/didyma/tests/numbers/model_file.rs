@@ -2,13 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use didyma::Error;
-use didyma::FileFault;
-use didyma::Posterior;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
 use didyma::tasks::Task;
-use didyma::{State, infer_from};
+use didyma::{Error, FileFault, Posterior, State, infer_from};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

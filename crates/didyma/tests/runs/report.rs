@@ -9,8 +9,7 @@ use didyma::report::{Comparison, Kind, Place, RunData, page, png};
 use didyma::run::{Manifest, Recorder, RunDir};
 use didyma::simulator::from_fn;
 use didyma::tasks::Task;
-use didyma::{Event, Observer};
-use didyma::{Problem, State, infer_from};
+use didyma::{Event, Observer, Problem, State, infer_from};
 use std::ops::ControlFlow;
 use std::path::Path;
 

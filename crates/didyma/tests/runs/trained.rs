@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-use didyma::Posterior;
 use didyma::config::{Config, Meaning, Profile};
 use didyma::estimator::{Coupling, Estimator, Method, Plan, Settings, reduce};
 use didyma::levels::{Evaluated, LevelReport, LevelStudy, Objective, TrainedFlow};
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
 use didyma::training::{AdamConfig, CpuEngine, Engine};
-use didyma::{Dataset, Error, FlowConfig, Rows, SplineFlow};
-use didyma::{Event, Observer};
-use didyma::{SimulatedRow, State, infer_from};
+use didyma::{
+    Dataset, Error, Event, FlowConfig, Observer, Posterior, Rows, SimulatedRow, SplineFlow, State,
+    infer_from,
+};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use std::ops::ControlFlow;

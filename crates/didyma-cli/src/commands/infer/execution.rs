@@ -4,12 +4,11 @@ use crate::commands::show::Shown;
 use crate::output::tell;
 use crate::terminal::{Live, stop_on_interrupt};
 use crate::wording::sentence;
-use didyma::Error;
 use didyma::report::{Overview, write_page};
 use didyma::run::{Findings, RunDir, execute_task};
 use didyma::tasks::Task;
 use didyma::training::Machine;
-use didyma::{Event, Observer};
+use didyma::{Error, Event, Observer};
 use std::ops::ControlFlow;
 use std::path::Path;
 

@@ -8,8 +8,8 @@ use super::seeds;
 use crate::ExitCode;
 use crate::arguments::{
     ConfigArgs, DeviceArgs, LoadedProblem, ProblemArgs, ProgramArgs, ThreadsArgs,
+    seeds as seed_count, whole,
 };
-use crate::arguments::{seeds as seed_count, whole};
 use clap::Parser;
 use didyma::ProblemRecord;
 use didyma::config::Config;

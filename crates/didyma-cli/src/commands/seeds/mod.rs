@@ -14,8 +14,7 @@ use didyma::run::{
 };
 use didyma::tasks::Task;
 use didyma::training::Machine;
-use didyma::{Error, parallel};
-use didyma::{ProblemRecord, Source};
+use didyma::{Error, ProblemRecord, Source, parallel};
 use table::{Failed, Table};
 
 /// Begins runs of several seeds and carries them through.

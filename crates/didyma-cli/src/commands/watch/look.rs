@@ -1,13 +1,11 @@
 //! A run at one moment, read without disturbing the process that works on it.
 
 use crate::terminal::bounds;
-use didyma::EpochRecord;
-use didyma::Error;
 use didyma::prior::Marginal as Law;
 use didyma::report::{columns, moments};
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{RunDir, Summary};
-use didyma::{Posterior, SampleStreams};
+use didyma::{EpochRecord, Error, Posterior, SampleStreams};
 use std::path::{Path, PathBuf};
 
 /// Draws that histograms are made of.

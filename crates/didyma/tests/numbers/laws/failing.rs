@@ -2,8 +2,7 @@
 
 use super::{Case, plan, state};
 use didyma::estimator::Plan;
-use didyma::training::Device;
-use didyma::training::{AdamConfig, Engine, EngineState};
+use didyma::training::{AdamConfig, Device, Engine, EngineState};
 use didyma::{Error, Result};
 use std::sync::Arc;
 

@@ -1,13 +1,11 @@
 //! Whole runs.
 
-use didyma::Observer;
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Method;
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
 use didyma::training::{Cpu, Device, Machine};
-use didyma::{Inference, State, infer_from};
-use didyma::{Posterior, SampleStreams};
+use didyma::{Inference, Observer, Posterior, SampleStreams, State, infer_from};
 use keeper::Keeper;
 use std::sync::Arc;
 

@@ -2,8 +2,7 @@
 
 use super::Case;
 use didyma::estimator::Plan;
-use didyma::training::Device;
-use didyma::training::{AdamConfig, EngineState};
+use didyma::training::{AdamConfig, Device, EngineState};
 use didyma::{Error, FlowConfig, Rows};
 use std::sync::Arc;
 

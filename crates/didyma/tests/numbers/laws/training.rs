@@ -3,8 +3,7 @@
 use super::{Case, STREAMS, params, plain_adam, plan, state};
 use didyma::estimator::Plan;
 use didyma::rng::Purpose;
-use didyma::training::{AdamConfig, Engine};
-use didyma::training::{Cpu, Device};
+use didyma::training::{AdamConfig, Cpu, Device, Engine};
 use didyma::{Dataset, FlowConfig, Rows, SplineFlow};
 use rand_distr::{Distribution, StandardNormal};
 use std::ops::Range;

@@ -1,13 +1,10 @@
 //! A run asks its device for all that flows compute, and nothing of it is kept in files.
 
 use super::{run, samples, small, tiny};
-use didyma::Posterior;
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::tasks::Task;
-use didyma::training::{AdamConfig, Engine, Evaluator};
-use didyma::training::{Cpu, Device, Machine};
-use didyma::{Dataset, Error, Result, Rows, SplineFlow};
-use didyma::{Inference, State, infer_from};
+use didyma::training::{AdamConfig, Cpu, Device, Engine, Evaluator, Machine};
+use didyma::{Dataset, Error, Inference, Posterior, Result, Rows, SplineFlow, State, infer_from};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

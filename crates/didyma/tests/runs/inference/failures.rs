@@ -1,15 +1,13 @@
 //! Simulators that fail, now and then or always, and training that does.
 
 use super::{Keeper, tiny};
-use didyma::Error;
-use didyma::Observer;
 use didyma::config::{Config, Profile, Schedule, Split};
 use didyma::prior::Prior;
 use didyma::rng::SimulationStream;
 use didyma::simulator::{SimulationFailed, Simulator, from_fn};
 use didyma::tasks::Task;
 use didyma::training::StopReason;
-use didyma::{Inference, Problem, SimulatedRow, State, infer_from};
+use didyma::{Error, Inference, Observer, Problem, SimulatedRow, State, infer_from};
 use rand::RngExt;
 
 /// x = θ + noise, in two dimensions, with this probability; else one of three failures.

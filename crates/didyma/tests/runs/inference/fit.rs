@@ -1,11 +1,10 @@
 //! Training of a round, by an engine whose losses are written down beforehand.
 
-use didyma::Named;
 use didyma::config::{Config, Inner, Profile, Schedule, TrainConfig};
 use didyma::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings, Tails};
 use didyma::rng::{Purpose, Streams};
 use didyma::training::{Engine, EngineState, Fit, FitState, StopReason, TrainRows};
-use didyma::{Error, Result};
+use didyma::{Error, Named, Result};
 use std::ops::ControlFlow;
 
 /// Counts steps in its only parameter, and knows the validation loss of every epoch.

@@ -5,9 +5,6 @@
 //! times s. At x_o a classifier tells the two apart in two thirds of the cases.
 
 use super::{Keeper, samples, small};
-use didyma::Named;
-use didyma::Observer;
-use didyma::Rows;
 use didyma::config::{Algorithm, Config, Meaning, Profile};
 use didyma::estimator::Method;
 use didyma::failures::Correction;
@@ -15,8 +12,9 @@ use didyma::metrics::c2st;
 use didyma::prior::{Marginal, Prior};
 use didyma::rng::{Purpose, SimulationStream, Streams};
 use didyma::simulator::{SimulationFailed, Simulator};
-use didyma::{Inference, Problem, State, infer_from};
-use didyma::{Posterior, SampleStreams};
+use didyma::{
+    Inference, Named, Observer, Posterior, Problem, Rows, SampleStreams, State, infer_from,
+};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 

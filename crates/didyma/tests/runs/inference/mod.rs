@@ -15,8 +15,7 @@ use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Method;
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
-use didyma::{Inference, State, infer_from};
-use didyma::{Posterior, SampleStreams};
+use didyma::{Inference, Posterior, SampleStreams, State, infer_from};
 use keeper::Keeper;
 
 /// Settings of a run that takes a fraction of a second.

@@ -5,8 +5,7 @@ use didyma::config::Profile;
 use didyma::rng::{Purpose, Streams};
 use didyma::storage::TensorFile;
 use didyma::tasks::Task;
-use didyma::{Error, Rows};
-use didyma::{Posterior, SampleStreams};
+use didyma::{Error, Posterior, Rows, SampleStreams};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

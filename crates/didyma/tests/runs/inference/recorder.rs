@@ -2,10 +2,9 @@
 
 use super::{samples, tiny};
 use didyma::config::{Config, Profile};
-use didyma::infer_from;
 use didyma::run::{CHECKPOINT, DATABASE, Manifest, RunDir, execute};
 use didyma::tasks::Task;
-use didyma::{Event, Observer};
+use didyma::{Event, Observer, infer_from};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
