@@ -202,7 +202,7 @@ pub enum Error {
         /// NaN or infinite.
         value: f64,
     },
-    /// Finite input that is too large for the flow, as without a [`crate::Scaling`].
+    /// Finite input that is too large for the flow.
     #[error(
         "{what} of row {row} is {value}: theta, x or the parameters are too large there for f32; \
          bring theta and x to unit scale before the flow"
