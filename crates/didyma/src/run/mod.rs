@@ -22,6 +22,7 @@ mod faults;
 mod findings;
 mod lock;
 mod manifest;
+mod place;
 mod recorder;
 mod records;
 mod restore;
@@ -41,12 +42,12 @@ pub use summary::Summary;
 
 use crate::error::{Error, FileFault, Result};
 use crate::inference::{EpochRecord, RoundReport, SimulatedRow};
-use crate::storage::files::{sync_entry, write_whole};
+use crate::storage::files::write_whole;
 use faults::Stored;
-use lock::{LOCK, Lock};
+use lock::Lock;
+use place::{check_empty, emptied, existing, make_directory};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Name of the file with the simulations.
@@ -64,9 +65,6 @@ pub const POSTERIOR_NPZ: &str = "posterior.npz";
 
 /// Name of the page about the run.
 pub const REPORT: &str = "report.html";
-
-/// What a run that was ended while it began may leave behind.
-const BEGINNINGS: [&str; 5] = [LOCK, DATABASE, "run.db-wal", "run.db-shm", "run.db-journal"];
 
 /// A run on the disk.
 #[derive(Debug)]
@@ -304,14 +302,6 @@ fn about(path: &Path, file: PathBuf, fault: Fault) -> Error {
     Error::Run { path: path.to_owned(), file, fault }
 }
 
-fn make_directory(path: &Path) -> Result<()> {
-    if path.is_file() {
-        return Err(error(path, Fault::NotADirectory));
-    }
-    let made = std::fs::create_dir_all(path).and_then(|()| sync_entry(path));
-    made.map_err(|source| Error::Io { action: "create", path: path.to_owned(), source })
-}
-
 /// The epochs among events, by round and number.
 fn each_epoch(events: &[(f64, String, String)]) -> Vec<EpochRecord> {
     let batches = events.iter().filter(|(_, kind, _)| kind == "epochs");
@@ -320,50 +310,6 @@ fn each_epoch(events: &[(f64, String, String)]) -> Vec<EpochRecord> {
     });
     let by_number: BTreeMap<_, _> = all.map(|epoch| ((epoch.round, epoch.epoch), epoch)).collect();
     by_number.into_values().collect()
-}
-
-/// An error if there is anything from which a run could not begin.
-fn check_empty(path: &Path) -> Result<()> {
-    let refused = |source| Error::Io { action: "read", path: path.to_owned(), source };
-    for entry in std::fs::read_dir(path).map_err(refused)? {
-        let name = entry.map_err(refused)?.file_name();
-        if !BEGINNINGS.iter().any(|&known| name == known) {
-            let there = |name| path.join(name).is_file();
-            let fault = match () {
-                () if there(DATABASE) => Fault::Exists,
-                () if there(SEEDS) => Fault::SeedsExist,
-                () => Fault::NotEmpty,
-            };
-            return Err(error(path, fault));
-        }
-    }
-    Ok(())
-}
-
-/// A database in which nothing has begun, beside files that a run has made, has lost what it held.
-fn emptied(path: &Path, fault: Fault) -> Fault {
-    match fault {
-        Fault::NotBegun if check_empty(path).is_err() => {
-            Fault::corrupted("it is empty, beside files of a run")
-        }
-        other => other,
-    }
-}
-
-/// The path of the database, if there is one.
-fn existing(path: &Path) -> Result<PathBuf> {
-    let database = path.join(DATABASE);
-    match std::fs::metadata(&database) {
-        Ok(found) if found.is_file() => Ok(database),
-        Err(source) if source.kind() == ErrorKind::PermissionDenied => {
-            Err(Error::Io { action: "read", path: database, source })
-        }
-        _ if SeedSweep::is_at(path) => {
-            let group = SeedSweep::read(path)?;
-            Err(about(path, group.directory(group.seeds().start), Fault::Seeds))
-        }
-        _ => Err(error(path, Fault::Missing)),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Runs of several seeds in one directory: what they are of, so that each can begin or go on at any time.
 
 use super::lock::{self, LOCK, Lock};
-use super::{DATABASE, Fault, Manifest, RunDir, SEEDS, about, error, make_directory};
+use super::place::make_directory;
+use super::{DATABASE, Fault, Manifest, RunDir, SEEDS, about, error};
 use crate::error::{Error, Result};
 use crate::storage::files::write_whole;
 use serde::{Deserialize, Serialize};
