@@ -200,7 +200,7 @@ fn carried(
             let _ = write_page(&findings);
         }
         let overview = Overview::of(&findings)?;
-        Ok((findings.into_posterior(), manifest, overview))
+        Ok((findings.posterior().cloned(), manifest, overview))
     });
     let found = match done {
         Ok((Some(posterior), manifest, overview)) => {

@@ -243,8 +243,7 @@ impl Npe {
             let findings = steps.save(&path, problem, parallel::cores())?;
             let (manifest, overview) =
                 (findings.run().manifest().clone(), Overview::of(&findings)?);
-            let law = findings.posterior().cloned();
-            Ok((law.map_or_else(|| findings.run().posterior(), Ok)?, manifest, overview))
+            Ok((findings.into_posterior()?, manifest, overview))
         })?;
         Ok(Found::new(folder, law, manifest, overview))
     }

@@ -61,10 +61,7 @@ impl Result {
             let findings = Findings::read(&path, threads)?;
             let (manifest, overview) =
                 (findings.run().manifest().clone(), Overview::of(&findings)?);
-            // There is one, or the sentence that says why not.
-            let law = findings.posterior().cloned();
-            let law = law.map_or_else(|| findings.run().posterior(), Ok)?;
-            Ok((law, manifest, overview))
+            Ok((findings.into_posterior()?, manifest, overview))
         });
         match read {
             Ok((law, manifest, overview)) => Ok(Self::new(folder, law, manifest, overview)),

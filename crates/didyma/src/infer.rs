@@ -168,8 +168,7 @@ impl<'a> Infer<'a> {
             let _ = write_page(&findings);
         }
         let summary = Overview::of(&findings)?;
-        let posterior = findings.posterior().cloned();
-        Ok((posterior.map_or_else(|| findings.run().posterior(), Ok)?, summary))
+        Ok((findings.into_posterior()?, summary))
     }
 }
 

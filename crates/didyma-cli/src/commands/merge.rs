@@ -34,7 +34,7 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
         ));
     }
     let dir = args.dir.display();
-    let finished = round > run.manifest().config.clone().rounds;
+    let finished = round > run.manifest().config.rounds;
     text += &match missing {
         _ if finished => "; all rounds are trained".to_owned(),
         0 => format!("; round {round} is complete. next: didyma train {dir}"),
@@ -45,7 +45,7 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
 
 /// The unfinished round, the simulations that it lacks, and those that it needs.
 pub fn state(run: &RunDir) -> anyhow::Result<(u32, usize, usize)> {
-    let config = run.manifest().config.clone();
+    let config = &run.manifest().config;
     let round = run.rounds()? as u32 + 1;
     let done = run.count(round)?;
     Ok((round, config.simulations - done.min(config.simulations), config.simulations))

@@ -69,9 +69,9 @@ impl Findings {
         self.threads
     }
 
-    /// The posterior alone.
-    pub fn into_posterior(self) -> Option<Posterior> {
-        self.posterior
+    /// The posterior alone, or the fault that no round is finished.
+    pub fn into_posterior(self) -> Result<Posterior> {
+        self.posterior.map_or_else(|| self.run.posterior(), Ok)
     }
 
     /// Samples of the posterior, drawn when they are first asked for; none before the first round is finished.
