@@ -191,7 +191,7 @@ def test_other_threads_may_look() -> None:
     assert seen[-1] == (0, "NPE by tsnpe: 0 rounds trained, 0 simulations since")
 
 
-def test_draws_in_double_precision_may_round_to_an_end() -> None:
+def test_draws_are_taken_in_double_precision() -> None:
     narrow = didyma.Uniform([1000.0], [1001.0])
     theta = np.random.default_rng(0).uniform(1000, 1001, (100_000, 1))
     assert (theta.astype(np.float32) == 1001).any()

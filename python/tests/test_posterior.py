@@ -15,7 +15,7 @@ from conftest import QUICK, X_O, prior
 def test_shapes_and_seeds(result: didyma.Result) -> None:
     posterior = result.posterior
     theta = posterior.sample((300,), seed=2)
-    assert theta.shape == (300, 2) and theta.dtype == np.float32
+    assert theta.shape == (300, 2) and theta.dtype == np.float64
     np.testing.assert_array_equal(theta, posterior.sample((300,), seed=2))
     assert (posterior.sample((300,)) != posterior.sample((300,))).any()
     found = posterior.log_prob(theta)

@@ -14,7 +14,7 @@ import didyma
 def test_samples_have_the_shape_asked_for_and_repeat_by_seed() -> None:
     prior = didyma.Uniform([-1, 0], [1, 3])
     theta = prior.sample((50,), seed=4)
-    assert theta.shape == (50, 2) and theta.dtype == np.float32
+    assert theta.shape == (50, 2) and theta.dtype == np.float64
     assert (theta > [-1, 0]).all() and (theta < [1, 3]).all()
     np.testing.assert_array_equal(theta, prior.sample(50, seed=4))
     assert (prior.sample((50,)) != prior.sample((50,))).any()

@@ -48,7 +48,7 @@ pub fn sentence(error: &anyhow::Error) -> String {
 }
 
 /// A table of parameters.
-pub fn samples(task: &Task, data: Vec<f32>) -> Table {
+pub fn samples(task: &Task, data: Vec<f64>) -> Table {
     let names = task.problem.prior().names().map(str::to_owned).collect();
     Table { names, columns: task.problem.prior().dim(), data }
 }
@@ -70,11 +70,13 @@ pub fn check_out(out: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a table to a file, or to the terminal: CSV, or the bare numbers if its name ends in .f32.
+/// Writes a table to a file, or to the terminal: CSV, or the bare numbers in single precision if its name ends
+/// in .f32.
 pub fn write(table: Table, out: Option<&Path>) -> anyhow::Result<()> {
     match out {
         Some(path) if path.extension().is_some_and(|extension| extension == "f32") => {
-            let bytes: Vec<u8> = table.data.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let bytes: Vec<u8> =
+                table.data.iter().flat_map(|&v| (v as f32).to_le_bytes()).collect();
             Ok(write_whole(path, &bytes)?)
         }
         Some(path) => Ok(table.write(path)?),

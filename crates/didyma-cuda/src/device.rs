@@ -146,8 +146,8 @@ impl Evaluator for Cuda {
         &self,
         flow: &SplineFlow,
         params: &[f32],
-        theta: Rows,
-        x: Rows,
+        theta: Rows<f32>,
+        x: Rows<f32>,
     ) -> Result<Vec<f64>> {
         self.with(flow, params, |evaluator| evaluator.log_density(theta, x))
     }

@@ -70,7 +70,7 @@ impl CudaEvaluator {
     }
 
     /// As [`SplineFlow::log_density`].
-    pub fn log_density(&mut self, theta: Rows, x: Rows) -> Result<Vec<f64>> {
+    pub fn log_density(&mut self, theta: Rows<f32>, x: Rows<f32>) -> Result<Vec<f64>> {
         let shared = self.flow.check_pairs(theta, x)?;
         let (theta, x) = (theta.data(), x.data());
         let (theta_chunk, x_chunk) = (CHUNK * self.config().theta_dim, CHUNK * self.config().x_dim);

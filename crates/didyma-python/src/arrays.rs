@@ -64,24 +64,9 @@ pub fn rows(name: &str, value: &Bound<'_, PyAny>, columns: usize, why: &str) -> 
     }
 }
 
-/// The same in single precision, as the engine computes.
-pub fn single(
-    name: &str,
-    value: &Bound<'_, PyAny>,
-    columns: usize,
-    why: &str,
-) -> PyResult<Vec<f32>> {
-    Ok(rows(name, value, columns, why)?.into_iter().map(|v| v as f32).collect())
-}
-
-/// Parameters in single precision; what rounding would put on an end of the prior stays inside.
-pub fn parameters(value: &Bound<'_, PyAny>, prior: &Prior) -> PyResult<Vec<f32>> {
-    let theta = rows("theta", value, prior.dim(), "a column for each parameter of the prior")?;
-    let rounded = |row: &[f64]| match prior.contains(row) {
-        true => prior.rounded_inside(row).collect::<Vec<f32>>(),
-        false => row.iter().map(|&t| t as f32).collect(),
-    };
-    Ok(theta.chunks_exact(prior.dim()).flat_map(rounded).collect())
+/// Parameters, a row for each draw.
+pub fn parameters(value: &Bound<'_, PyAny>, prior: &Prior) -> PyResult<Vec<f64>> {
+    rows("theta", value, prior.dim(), "a column for each parameter of the prior")
 }
 
 /// An observation of so many numbers, or of any: finite ones.
@@ -97,7 +82,7 @@ pub fn observation(
             "{name} has {length} numbers, but {expected} are needed: one for each number of x_o"
         )));
     }
-    match found.iter().position(|x| !(*x as f32).is_finite()) {
+    match found.iter().position(|x| !x.is_finite()) {
         Some(i) => Err(Kind::NotFinite.error(format!(
             "{name} holds {} at place {i}: an observation needs finite numbers; leave out or replace what was not observed",
             found[i]

@@ -128,7 +128,7 @@ impl<T: Send> Simulator for Inquiry<T> {
 
 impl<T: Send> Crew for Inquiry<T> {
     fn make(&self, work: &Work, done: &Sender<Piece>) {
-        let theta = work.theta.data().iter().map(|&t| t.into()).collect();
+        let theta = work.theta.data().to_vec();
         let seeds = (0..work.theta.len()).map(|row| work.stream(row).seed()).collect();
         let (finished, until) = channel();
         let (rows, done) = (Rows { theta, seeds }, done.clone());

@@ -170,7 +170,6 @@ impl Probe<'_, '_> {
         let dim = self.prior.dim();
         let draws = Streams::new(0).simulations(Purpose::Parameters, 0);
         let theta = self.prior.sample_rows(TRIES * COMPARED, &draws, parallel::cores());
-        let theta: Vec<f64> = theta.into_iter().map(f64::from).collect();
         let mut why = String::new();
         for (number, theta) in theta.chunks_exact(COMPARED * dim).enumerate() {
             match self.at(theta, number)? {

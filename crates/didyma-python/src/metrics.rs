@@ -1,6 +1,6 @@
 //! How far samples are from a reference.
 
-use crate::arrays::{Numbers, limited, numbers, shape_text, single, vector, whole};
+use crate::arrays::{Numbers, limited, numbers, rows, shape_text, vector, whole};
 use crate::errors::Kind;
 use crate::wait::wait;
 use didyma::rng::Streams;
@@ -17,8 +17,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Two sets of samples, and their columns.
 struct Sets {
-    reference: Vec<f32>,
-    samples: Vec<f32>,
+    reference: Vec<f64>,
+    samples: Vec<f64>,
     columns: usize,
 }
 
@@ -35,8 +35,8 @@ impl Sets {
                 );
             }
         };
-        let samples = single("samples", samples, columns, "as many columns as the reference has")?;
-        Ok(Self { reference: data.into_iter().map(|v| v as f32).collect(), samples, columns })
+        let samples = rows("samples", samples, columns, "as many columns as the reference has")?;
+        Ok(Self { reference: data, samples, columns })
     }
 
     fn rows(&self) -> didyma::Result<(Rows<'_>, Rows<'_>)> {
@@ -109,6 +109,6 @@ fn median_distance(
 ) -> PyResult<f64> {
     let x_o = vector("x_o", x_o)?;
     let scale = scale.map_or_else(|| Ok(vec![1.0; x_o.len()]), |scale| vector("scale", scale))?;
-    let x = single("x", x, x_o.len(), "a column for each number of x_o")?;
+    let x = rows("x", x, x_o.len(), "a column for each number of x_o")?;
     wait(py, move || metrics::median_distance(Rows::new("x", &x, x_o.len())?, &x_o, &scale))
 }

@@ -98,14 +98,14 @@ impl Npe {
         self.device.describe()
     }
 
-    /// Parameters to simulate in this round (1000), as a float32 array of shape (n, D): of the prior in the first round, then
+    /// Parameters to simulate in this round (1000), as a float64 array of shape (n, D): of the prior in the first round, then
     /// where the method looks. Asked again in the same round, it gives the same.
     #[pyo3(signature = (n=None))]
     fn propose<'py>(
         &self,
         py: Python<'py>,
         n: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (at_work, mut steps) = self.begin("propose")?;
         let n = n.map_or(Ok(steps.config().simulations), |n| count("n", n))?;
         let (dim, machine) = (steps.prior().dim(), self.machine(parallel::cores()));
@@ -117,7 +117,7 @@ impl Npe {
         matrix(py, theta, dim)
     }
 
-    /// Simulates theta by a function or a task, as `infer` does: x as a float32 array of shape (n, L), NaN where it failed. Rows
+    /// Simulates theta by a function or a task, as `infer` does: x as a float64 array of shape (n, L), NaN where it failed. Rows
     /// that were proposed have the random numbers of their place in the round (those of a function of many rows: of their
     /// batch in this call), others new ones each time.
     #[pyo3(signature = (simulator, theta, *, executor=None, vectorized=None, batch_size=None, progress=true))]
@@ -131,7 +131,7 @@ impl Npe {
         vectorized: Option<bool>,
         batch_size: Option<&Bound<'py, PyAny>>,
         progress: bool,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let steps = self.state().steps.clone();
         let dims = (steps.prior().dim(), steps.observation().len());
         let theta = parameters(theta, steps.prior())?;
@@ -284,7 +284,7 @@ impl Npe {
     }
 
     /// Purpose of the rows' random streams, and the number of the first: its place in the round if they were proposed.
-    fn stream_of(&self, theta: &[f32], dim: usize) -> (Purpose, u64) {
+    fn stream_of(&self, theta: &[f64], dim: usize) -> (Purpose, u64) {
         let mut state = self.state();
         if let Some(place) = state.steps.number_of(theta) {
             return (Purpose::Simulation, place);

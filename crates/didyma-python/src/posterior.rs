@@ -85,7 +85,7 @@ impl Posterior {
         self.law.dim()
     }
 
-    /// Draws, as a float32 array of shape (n, dim), all inside the prior's support. Without a seed, others each time.
+    /// Draws, as a float64 array of shape (n, dim), all inside the prior's support. Without a seed, others each time.
     #[pyo3(signature = (sample_shape, x=None, *, seed=None))]
     fn sample<'py>(
         &self,
@@ -93,7 +93,7 @@ impl Posterior {
         sample_shape: &Bound<'py, PyAny>,
         x: Option<&Bound<'py, PyAny>>,
         seed: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (count, x, law) =
             (count("sample_shape", sample_shape)?, self.x(x)?, Arc::clone(&self.law));
         // The numbers of `didyma sample --seed`.

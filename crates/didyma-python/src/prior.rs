@@ -68,14 +68,14 @@ impl Prior {
         matrix(py, bounds.flat_map(|(low, high)| [low, high]).collect(), 2)
     }
 
-    /// Draws, as a float32 array of shape (n, dim). Without a seed, others each time.
+    /// Draws, as a float64 array of shape (n, dim). Without a seed, others each time.
     #[pyo3(signature = (sample_shape, *, seed=None))]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         sample_shape: &Bound<'py, PyAny>,
         seed: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (count, law) = (count("sample_shape", sample_shape)?, self.0.clone());
         let streams = Streams::new(seed_or_new(seed)?).simulations(Purpose::Parameters, 0);
         let dim = law.dim();

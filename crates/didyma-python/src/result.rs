@@ -149,7 +149,7 @@ impl Result {
         &self,
         py: Python<'py>,
         round: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyArray2<f32>>, Bound<'py, PyArray2<f32>>)> {
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
         let (path, round) = (self.path(), whole::<u32>("round", round)?);
         let rows = wait(py, move || RunDir::read(&path)?.rows())?;
         let (mut theta, mut x) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! Built-in tasks, and problems of files.
 
-use crate::arrays::{count, matrix, rows, single};
+use crate::arrays::{count, matrix, rows};
 use crate::choices::seed_or_new;
 use crate::errors::{Kind, python};
 use crate::prior::{Prior, Reduced};
@@ -109,7 +109,7 @@ impl Task {
         py: Python<'py>,
         sample_shape: &Bound<'py, PyAny>,
         seed: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (count, known) = (count("sample_shape", sample_shape)?, Arc::clone(&self.known));
         let streams = Streams::new(seed_or_new(seed)?);
         let theta = wait(py, move || known.reference(count, &streams, parallel::cores()))?;
@@ -157,17 +157,17 @@ impl Task {
 
 #[pymethods]
 impl TaskSimulator {
-    /// Summaries of each row of theta, as a float32 array of shape (n, number of summaries); NaN where a simulation failed.
+    /// Summaries of each row of theta, as a float64 array of shape (n, number of summaries); NaN where a simulation failed.
     #[pyo3(signature = (theta, *, seed=None))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
         theta: &Bound<'py, PyAny>,
         seed: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let known = Arc::clone(&self.task.known);
         let (dim, x_dim) = (known.problem.prior().dim(), known.problem.simulator().x_dim());
-        let theta = single("theta", theta, dim, "a column for each parameter of the task")?;
+        let theta = rows("theta", theta, dim, "a column for each parameter of the task")?;
         let streams = Streams::new(seed_or_new(seed)?).simulations(Purpose::Simulation, 0);
         let found = wait(py, move || {
             let theta = Rows::new("theta", &theta, dim)?;

@@ -17,9 +17,9 @@ fn metrics(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("metrics");
     group.sample_size(10).warm_up_time(Duration::from_millis(500));
     for dim in [2, 4, 8] {
-        let draw = |index, shift: f32| -> Vec<f32> {
+        let draw = |index, shift: f64| -> Vec<f64> {
             let mut rng = streams.stream(Purpose::Synthetic, 0, index);
-            (0..N * dim).map(|_| shift + rng.sample::<f32, _>(StandardNormal)).collect()
+            (0..N * dim).map(|_| shift + rng.sample::<f64, _>(StandardNormal)).collect()
         };
         let data = [draw(0, 0.0), draw(1, 0.5)];
         let rows = |name, i: usize| Rows::new(name, &data[i], dim).expect("whole rows");

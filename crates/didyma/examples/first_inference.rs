@@ -18,7 +18,7 @@ fn main() -> Result<()> {
     println!("{}", found.summary());
     let theta = found.posterior().sample(1000, 2)?; // rows, a seed
 
-    let near = |mode: f32| theta.rows().filter(|row| (row[0] - mode).abs() < 0.15).count();
+    let near = |mode: f64| theta.rows().filter(|row| (row[0] - mode).abs() < 0.15).count();
     println!("{} samples are near -0.5, {} near 0.5", near(-0.5), near(0.5));
     assert!(near(-0.5) > 300 && near(0.5) > 300, "the posterior has two modes of equal weight");
     Ok(())

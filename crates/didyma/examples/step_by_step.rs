@@ -23,8 +23,8 @@ fn main() -> Result<()> {
         steps.append(Rows::new("theta", &theta, 2)?, x.collect(), Drawn::Unsaid)?;
         let _ = steps.train(cores(), &mut ())?;
         let posterior = steps.posterior().expect("a round is trained");
-        let speeds: Vec<f32> = posterior.sample(1000, 1)?.rows().map(|row| row[1]).collect();
-        let mean = speeds.iter().sum::<f32>() / speeds.len() as f32;
+        let speeds: Vec<f64> = posterior.sample(1000, 1)?.rows().map(|row| row[1]).collect();
+        let mean = speeds.iter().sum::<f64>() / speeds.len() as f64;
         println!("round {round}: the speed is about {mean:.2} m/s");
     }
     Ok(())

@@ -2,11 +2,11 @@
 
 use crate::error::{Error, Result};
 
-/// `len` rows of `columns` numbers each, one after the other.
+/// `len` rows of `columns` numbers each, one after the other: f64 as users see them, f32 in the coordinates of a flow.
 ///
 /// ```
 /// use didyma::Rows;
-/// let data = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let data = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
 /// let rows = Rows::new("theta", &data, 3)?;
 /// assert_eq!((rows.len(), rows.columns()), (2, 3));
 /// assert_eq!(rows.row(1), [4.0, 5.0, 6.0]);
@@ -14,15 +14,15 @@ use crate::error::{Error, Result};
 /// # Ok::<(), didyma::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct Rows<'a, T = f64> {
     name: &'static str,
-    data: &'a [f32],
+    data: &'a [T],
     columns: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a, T: Copy + Into<f64>> Rows<'a, T> {
     /// Views `data` as rows of `columns` numbers. `name` is what error messages call it.
-    pub fn new(name: &'static str, data: &'a [f32], columns: usize) -> Result<Self> {
+    pub fn new(name: &'static str, data: &'a [T], columns: usize) -> Result<Self> {
         if columns == 0 {
             let why = "a row holds at least one number";
             return Err(Error::Shape { name, unit: "columns", found: 0, expected: 1, why });
@@ -55,17 +55,17 @@ impl<'a> Rows<'a> {
     }
 
     /// Row `i`; panics if there is none.
-    pub fn row(&self, i: usize) -> &'a [f32] {
+    pub fn row(&self, i: usize) -> &'a [T] {
         &self.data[i * self.columns..][..self.columns]
     }
 
     /// All rows in order.
-    pub fn iter(&self) -> std::slice::ChunksExact<'a, f32> {
+    pub fn iter(&self) -> std::slice::ChunksExact<'a, T> {
         self.data.chunks_exact(self.columns)
     }
 
     /// The numbers, row after row.
-    pub fn data(&self) -> &'a [f32] {
+    pub fn data(&self) -> &'a [T] {
         self.data
     }
 
@@ -95,13 +95,13 @@ impl<'a> Rows<'a> {
 
     /// Requires every number to be finite.
     pub fn expect_finite(&self) -> Result<()> {
-        match self.data.iter().position(|v| !v.is_finite()) {
+        match self.data.iter().position(|&v| !v.into().is_finite()) {
             None => Ok(()),
             Some(i) => Err(Error::NotFinite {
                 name: self.name,
                 row: i / self.columns,
                 column: i % self.columns,
-                value: f64::from(self.data[i]),
+                value: self.data[i].into(),
             }),
         }
     }

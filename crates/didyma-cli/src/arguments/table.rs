@@ -5,7 +5,7 @@ use didyma::storage::Table;
 use std::path::Path;
 
 /// The columns of these names in a file, or all of them in order if it has no header.
-pub fn columns_of(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<Vec<f32>> {
+pub fn columns_of(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<Vec<f64>> {
     let table = Table::read(path, false)?;
     match table.names.is_empty() {
         true if table.columns == names.len() => Ok(table.data),

@@ -6,6 +6,7 @@ use crate::terminal::bar;
 use crate::{DONE, ExitCode};
 use clap::Parser;
 use didyma::abc::{Generation, SmcAbc, SmcAbcResult, StopReason};
+use didyma::math::mean_and_deviation;
 use didyma::rng::{Purpose, Streams};
 use serde::Serialize;
 use std::fmt;
@@ -169,14 +170,9 @@ fn words(reason: StopReason) -> &'static str {
 }
 
 /// Mean and standard deviation of each column.
-fn moments(rows: &[f32], dim: usize) -> (Vec<f64>, Vec<f64>) {
-    let n = (rows.len() / dim) as f64;
-    let column = |k: usize| rows.iter().skip(k).step_by(dim).map(|&v| f64::from(v));
-    let mean: Vec<f64> = (0..dim).map(|k| column(k).sum::<f64>() / n).collect();
-    let variance =
-        |k: usize| column(k).map(|v| (v - mean[k]).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    let sd = (0..dim).map(|k| variance(k).sqrt()).collect();
-    (mean, sd)
+fn moments(rows: &[f64], dim: usize) -> (Vec<f64>, Vec<f64>) {
+    let column = |k: usize| rows.iter().skip(k).step_by(dim).copied().collect::<Vec<_>>();
+    (0..dim).map(|k| mean_and_deviation(&column(k))).unzip()
 }
 
 impl fmt::Display for AbcReport {

@@ -36,15 +36,11 @@ pub fn run(args: &LogDensityArgs) -> anyhow::Result<ExitCode> {
     let theta = columns_of("--theta", &args.theta, &names)?;
     let rows = Rows::new("theta", &theta, names.len())?;
     let found = posterior.log_density(rows, args.threads.count())?;
-    let inside = |row: &[f32]| {
-        let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
-        posterior.prior().contains(&theta)
-    };
-    let outside = rows.iter().filter(|row| !inside(row)).count();
+    let outside = rows.iter().filter(|row| !posterior.prior().contains(row)).count();
     if outside > 0 {
         tell(&format!("note: {outside} rows lie outside the prior; their log-density is -inf"));
     }
-    let data = rows.iter().zip(&found).flat_map(|(row, l)| row.iter().copied().chain([*l as f32]));
+    let data = rows.iter().zip(&found).flat_map(|(row, l)| row.iter().copied().chain([*l]));
     let data = data.collect();
     names.push("log_density");
     let names: Vec<String> = names.into_iter().map(str::to_owned).collect();

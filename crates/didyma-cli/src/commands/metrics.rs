@@ -117,7 +117,7 @@ fn first(rows: Rows<'_>, count: usize) -> didyma::Result<Rows<'_>> {
 }
 
 /// The columns of these names, or all if there are none.
-fn select(table: Table, names: &[String], path: &Path) -> anyhow::Result<(Vec<f32>, usize)> {
+fn select(table: Table, names: &[String], path: &Path) -> anyhow::Result<(Vec<f64>, usize)> {
     if names.is_empty() {
         return Ok((table.data, table.columns));
     }
@@ -131,7 +131,7 @@ fn select(table: Table, names: &[String], path: &Path) -> anyhow::Result<(Vec<f3
 /// log of the median distance of one simulation per sample; samples outside the prior are an error.
 fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result<f64> {
     for (i, row) in samples.iter().enumerate() {
-        let theta: Vec<f64> = row.iter().map(|&v| f64::from(v)).collect();
+        let theta: Vec<f64> = row.to_vec();
         task.problem
             .prior()
             .expect_inside(&theta)

@@ -74,7 +74,7 @@ fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
     if rows != 1 {
         bail!("--observation: {} has {rows} rows, but one is needed", path.display());
     }
-    Ok(x.iter().map(|&x| f64::from(x)).collect())
+    Ok(x.to_vec())
 }
 
 /// q is trained where simulations fell, which in later rounds is near x_o.

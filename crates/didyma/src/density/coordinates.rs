@@ -242,9 +242,8 @@ impl Whitening {
         let (dim, n) = (theta.columns(), theta.len() as f64);
         let mut rows = vec![0.0; theta.data().len()];
         for (row, z) in theta.iter().zip(rows.chunks_exact_mut(dim)) {
-            let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
-            prior.expect_inside(&theta)?;
-            plain.to_z(prior, &theta, z);
+            prior.expect_inside(row)?;
+            plain.to_z(prior, row, z);
         }
         let column = |i: usize| rows.iter().skip(i).step_by(dim);
         let mean: Vec<f64> = (0..dim).map(|i| column(i).sum::<f64>() / n).collect();
@@ -268,7 +267,7 @@ impl Whitening {
 /// Median, and half the distance of the quantiles at 16 and 84 %; where that is 0, of `fallback`; else 1.
 fn robust_scaling(rows: Rows, fallback: Rows) -> Scaling {
     let quantiles = |rows: Rows, i: usize| {
-        let mut column: Vec<f64> = rows.iter().map(|row| f64::from(row[i])).collect();
+        let mut column: Vec<f64> = rows.iter().map(|row| row[i]).collect();
         column.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| column[((column.len() - 1) as f64 * share).round() as usize];
         (at(0.5), (at(0.8413) - at(0.1587)) / 2.0)
@@ -288,7 +287,7 @@ fn robust_scaling(rows: Rows, fallback: Rows) -> Scaling {
 fn moment_scaling(rows: Rows) -> Scaling {
     let (mut scaling, n) = (Scaling::identity(rows.columns()), rows.len() as f64);
     for i in 0..rows.columns() {
-        let column = || rows.iter().map(|row| f64::from(row[i]));
+        let column = || rows.iter().map(|row| row[i]);
         let mean = column().sum::<f64>() / n;
         let sd = (column().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
         scaling.mean[i] = mean;
@@ -325,8 +324,8 @@ mod tests {
         let (prior, streams) = (prior(), Streams::new(1).simulations(Purpose::Parameters, 0));
         let theta = prior.sample_rows(500, &streams, 1);
         // The newest round: a tenth as wide.
-        let newest: Vec<f32> =
-            theta.iter().enumerate().map(|(i, t)| t / 10.0 + (1 + i % 2) as f32).collect();
+        let newest: Vec<f64> =
+            theta.iter().enumerate().map(|(i, t)| t / 10.0 + (1 + i % 2) as f64).collect();
         let rows = |data| Rows::new("theta", data, 2).unwrap();
         let (theta_by, x) = (Scale::First, Scale::Newest);
         let config = CoordinateConfig { space, theta: theta_by, x, bend, tolerance: 0.0 };
@@ -395,8 +394,8 @@ mod tests {
         let mut sums = [[0.0; 2]; 4];
         for row in rows.iter() {
             let mut z = [0.0; 2];
-            map.to_z(&prior, &[row[0].into(), row[1].into()], &mut z);
-            let x: Vec<f64> = map.features(row.iter().map(|&v| v.into())).map(f64::from).collect();
+            map.to_z(&prior, &[row[0], row[1]], &mut z);
+            let x: Vec<f64> = map.features(row.iter().copied()).map(f64::from).collect();
             for i in 0..2 {
                 for (sum, v) in sums.iter_mut().zip([z[i], z[i] * z[i], x[i], x[i] * x[i]]) {
                     sum[i] += v / 300.0;

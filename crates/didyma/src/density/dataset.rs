@@ -15,7 +15,7 @@ pub struct Dataset {
 
 impl Dataset {
     /// Copies the columns; refuses other lengths and anything that is not finite.
-    pub fn new(theta: Rows, x: Rows, log_prior: &[f64]) -> Result<Self> {
+    pub fn new(theta: Rows<f32>, x: Rows<f32>, log_prior: &[f64]) -> Result<Self> {
         theta.expect_finite()?;
         x.expect_finite()?;
         x.expect_rows(theta.len(), "one for each row of theta")?;
@@ -47,12 +47,12 @@ impl Dataset {
     }
 
     /// All θ.
-    pub fn theta(&self) -> Rows<'_> {
+    pub fn theta(&self) -> Rows<'_, f32> {
         Rows::new("theta", &self.theta, self.theta_dim).expect("checked when it was made")
     }
 
     /// All x.
-    pub fn x(&self) -> Rows<'_> {
+    pub fn x(&self) -> Rows<'_, f32> {
         Rows::new("x", &self.x, self.x_dim).expect("checked when it was made")
     }
 

@@ -14,8 +14,8 @@ pub trait Evaluator: Send + Sync {
         &self,
         flow: &SplineFlow,
         params: &[f32],
-        theta: Rows,
-        x: Rows,
+        theta: Rows<f32>,
+        x: Rows<f32>,
     ) -> Result<Vec<f64>>;
 
     /// θ of given draws of the base and log q(θ | x), as [`SplineFlow::transport`] has them, refusals included.
@@ -37,8 +37,8 @@ impl Evaluator for Cpu {
         &self,
         flow: &SplineFlow,
         params: &[f32],
-        theta: Rows,
-        x: Rows,
+        theta: Rows<f32>,
+        x: Rows<f32>,
     ) -> Result<Vec<f64>> {
         flow.log_density(params, theta, x)
     }

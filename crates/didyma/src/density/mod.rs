@@ -132,8 +132,8 @@ impl Density {
         &self,
         device: &dyn Evaluator,
         params: &[f32],
-        theta: Rows,
-        x: Rows,
+        theta: Rows<f32>,
+        x: Rows<f32>,
     ) -> Result<Vec<f64>> {
         match self {
             Self::Flow(flow) => device.log_density(flow, params, theta, x),

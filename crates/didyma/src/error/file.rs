@@ -18,6 +18,14 @@ pub enum FileFault {
     /// Not written by this program: what was needed, and in brackets why it is not that.
     #[error("{}; give one that Didyma saved", self.fact())]
     Foreign(String),
+    /// Written by an earlier program: it can be read, and not be added to.
+    #[error("{}; begin anew", self.fact())]
+    Older {
+        /// The file's version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
     /// Written by a newer program.
     #[error("{}; update Didyma", self.fact())]
     Newer {
@@ -37,6 +45,11 @@ impl FileFault {
             }
             Self::Corrupted(why) => format!("it is corrupted ({why})"),
             Self::Foreign(what) => format!("it is not {what}"),
+            Self::Older { found, known } => {
+                format!(
+                    "its format is version {found}, and this program adds to version {known} only"
+                )
+            }
             Self::Newer { found, known } => {
                 format!("its format is version {found}, and this program reads up to {known}")
             }

@@ -16,7 +16,7 @@ const SAMPLES: usize = 2000;
 /// Compares with a task's reference posterior, its observation and its true parameters.
 pub struct TaskJudge<'a> {
     task: &'a Task,
-    reference: Option<Vec<f32>>,
+    reference: Option<Vec<f64>>,
     streams: Streams,
     threads: usize,
 }
@@ -32,7 +32,7 @@ impl<'a> TaskJudge<'a> {
     }
 
     /// Compares with these samples instead of the task's.
-    pub fn with_reference(self, reference: Vec<f32>) -> Self {
+    pub fn with_reference(self, reference: Vec<f64>) -> Self {
         Self { reference: Some(reference), ..self }
     }
 
@@ -48,8 +48,7 @@ impl<'a> TaskJudge<'a> {
 
     fn nlog(&self, posterior: &Posterior) -> Result<Option<f64>> {
         let Some(truth) = &self.task.truth else { return Ok(None) };
-        let truth: Vec<f32> = truth.iter().map(|&t| t as f32).collect();
-        let truth = Rows::new("truth", &truth, self.task.problem.prior().dim())?;
+        let truth = Rows::new("truth", truth, self.task.problem.prior().dim())?;
         Ok(Some(-posterior.log_density(truth, self.threads)?[0]))
     }
 }

@@ -36,7 +36,7 @@ impl Assignment<'_> {
     ) -> Result<(Vec<SimulatedRow>, ControlFlow<()>)> {
         let streams = Streams::new(self.seed).simulations(Purpose::Simulation, self.round.into());
         let numbers: Vec<u64> = self.missing.iter().cloned().flatten().map(|n| n as u64).collect();
-        let theta: Vec<f32> =
+        let theta: Vec<f64> =
             numbers.iter().flat_map(|&n| self.theta.row(n as usize)).copied().collect();
         let rows = Rows::new("theta", &theta, self.theta.columns())?;
         let total = self.done.0 + numbers.len();

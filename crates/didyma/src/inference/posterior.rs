@@ -49,7 +49,7 @@ const PARAMS: &str = "params";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     /// θ, row after row, each inside the prior's support.
-    pub theta: Vec<f32>,
+    pub theta: Vec<f64>,
     /// Numbers of a row.
     pub dim: usize,
     /// Share of the draws that were kept: inside the support (all of them, in unbounded coordinates), or, of a truncated
@@ -69,7 +69,7 @@ impl Samples {
     }
 
     /// The draws, one by one.
-    pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
+    pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
         self.theta.chunks_exact(self.dim)
     }
 }
@@ -79,8 +79,8 @@ impl Samples {
 pub(crate) struct Point {
     /// In the flow's coordinates.
     pub z: Vec<f32>,
-    /// In the prior's, in single precision.
-    pub theta: Vec<f32>,
+    /// In the prior's.
+    pub theta: Vec<f64>,
     /// log q(θ | x_o), not normalised over the support.
     pub log_q: f64,
     /// log p(θ).
@@ -245,24 +245,21 @@ impl Posterior {
     fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Option<Point>> {
         let point = |(z, log_q): (&[f32], f64)| {
             let (theta, log_jacobian) = self.theta_inside(z)?;
-            let exact: Vec<f64> = theta.iter().map(|&t| t.into()).collect();
-            let (log_prior, log_q) = (self.prior.log_density(&exact), log_q - log_jacobian);
+            let (log_prior, log_q) = (self.prior.log_density(&theta), log_q - log_jacobian);
             Some(Point { z: z.to_vec(), theta, log_q, log_prior, log_jacobian })
         };
         z.chunks_exact(self.dim()).zip(log_q).map(point).collect()
     }
 
-    /// θ of a z, rounded to single precision, and log |dθ/dz|; none if it is outside the support.
-    fn theta_inside(&self, z: &[f32]) -> Option<(Vec<f32>, f64)> {
+    /// θ of a z, and log |dθ/dz|; none if it is outside the support.
+    fn theta_inside(&self, z: &[f32]) -> Option<(Vec<f64>, f64)> {
         let z: Vec<f64> = z.iter().map(|&z| f64::from(z)).collect();
         let mut theta = vec![0.0; z.len()];
         let log_jacobian = self.coordinates.to_theta(&self.prior, &z, &mut theta);
         if self.coordinates.is_unbounded() {
-            return Some((self.prior.rounded_inside(&theta).collect(), log_jacobian));
+            return Some((self.prior.nearest_inside(&theta).collect(), log_jacobian));
         }
-        let rounded: Vec<f64> = theta.iter().map(|&t| f64::from(t as f32)).collect();
-        let inside = self.prior.contains(&rounded);
-        inside.then(|| (rounded.iter().map(|&t| t as f32).collect(), log_jacobian))
+        self.prior.contains(&theta).then_some((theta, log_jacobian))
     }
 
     /// One block of draws, without those outside the support.
@@ -272,7 +269,7 @@ impl Posterior {
         width: f64,
         from: SampleStreams,
         index: u64,
-    ) -> Result<Vec<f32>> {
+    ) -> Result<Vec<f64>> {
         let mut rng = from.streams.stream(from.purpose, from.round, index);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
         let base: Vec<f32> = (0..BLOCK * self.dim()).map(|_| (width * normal()) as f32).collect();
@@ -307,16 +304,15 @@ impl Posterior {
     fn log_density_block<'a>(
         &self,
         features: &[f32],
-        theta: impl Iterator<Item = &'a [f32]>,
+        theta: impl Iterator<Item = &'a [f64]>,
     ) -> Result<Vec<f64>> {
         let dim = self.prior.dim();
         let (mut densities, mut inside, mut all_z) = (Vec::new(), Vec::new(), Vec::new());
         let mut z = vec![0.0; dim];
         for (i, row) in theta.enumerate() {
             densities.push(f64::NEG_INFINITY);
-            let row: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
-            if self.prior.contains(&row) {
-                inside.push((i, self.coordinates.to_z(&self.prior, &row, &mut z)));
+            if self.prior.contains(row) {
+                inside.push((i, self.coordinates.to_z(&self.prior, row, &mut z)));
                 all_z.extend(z.iter().map(|&z| z as f32));
             }
         }
@@ -448,7 +444,7 @@ mod tests {
             let theta = posterior.propose(4000, width, streams, 1).unwrap().theta;
             let mut z = [0.0; 2];
             let squares = theta.chunks_exact(2).map(|row| {
-                posterior.prior.unbounded(&[row[0].into(), row[1].into()], &mut z);
+                posterior.prior.unbounded(row, &mut z);
                 z.iter().map(|z| z * z).sum::<f64>()
             });
             squares.sum::<f64>() / 8000.0

@@ -72,7 +72,7 @@ pub fn propose(
     config: &Config,
     machine: impl Into<Machine>,
     state: State,
-) -> Result<Option<(u32, Vec<f32>)>> {
+) -> Result<Option<(u32, Vec<f64>)>> {
     let run = Run::new(problem, config, machine.into(), state)?;
     let round = run.reports.len() as u32 + 1;
     if round > config.rounds {
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
     }
 
     /// Parameters of the round: draws of the prior, then where the posterior so far says.
-    fn propose(&self, round: u32) -> Result<Vec<f32>> {
+    fn propose(&self, round: u32) -> Result<Vec<f64>> {
         let Config { simulations, width, truncation, proposal, .. } = *self.config;
         let streams = SampleStreams::new(self.streams, Purpose::Parameters, round);
         match (proposal, self.posterior()?) {
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
     fn simulate(
         &mut self,
         round: u32,
-        theta: &[f32],
+        theta: &[f64],
         missing: Vec<Range<usize>>,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>> {

@@ -21,8 +21,8 @@ pub(crate) struct Records {
 
 /// The successful simulations of a round, or of all.
 pub(crate) struct RoundRows {
-    theta: Vec<f32>,
-    x: Vec<f32>,
+    theta: Vec<f64>,
+    x: Vec<f64>,
     dims: (usize, usize),
     /// Their places among the successful simulations of all rounds.
     pub places: Range<u32>,
@@ -69,7 +69,7 @@ impl Records {
     }
 
     /// θ of a round's simulations, in order.
-    pub(crate) fn theta(&self, round: u32) -> Vec<f32> {
+    pub(crate) fn theta(&self, round: u32) -> Vec<f64> {
         self.round_rows(round).flat_map(|row| row.theta.iter().copied()).collect()
     }
 
@@ -80,7 +80,7 @@ impl Records {
     }
 
     /// The successful simulations: their numbers in their rounds, θ and x.
-    pub(crate) fn successes(&self) -> impl Iterator<Item = (u32, &[f32], &[f32])> {
+    pub(crate) fn successes(&self) -> impl Iterator<Item = (u32, &[f64], &[f64])> {
         let success = |row: &SimulatedRow| row.x.is_ok();
         self.rows.values().filter(move |row| success(row)).map(|row| {
             let x = row.x.as_deref().unwrap_or_default();
@@ -120,12 +120,12 @@ impl Records {
     }
 
     /// θ of the failed simulations, in the order of the dataset's rows without summaries.
-    pub(crate) fn failures(&self) -> impl Iterator<Item = &[f32]> {
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &[f64]> {
         self.rows.values().filter(|row| row.x.is_err()).map(|row| &*row.theta)
     }
 
     /// θ of all simulations, and whether they succeeded.
-    pub(crate) fn outcomes(&self) -> (Vec<f32>, Vec<bool>) {
+    pub(crate) fn outcomes(&self) -> (Vec<f64>, Vec<bool>) {
         let theta = self.rows.values().flat_map(|row| row.theta.iter().copied()).collect();
         (theta, self.rows.values().map(|row| row.x.is_ok()).collect())
     }
@@ -143,15 +143,14 @@ impl Records {
         let mut z = vec![0.0; self.theta_dim];
         let successes = self.successes().map(|(_, theta, x)| (theta, Some(x)));
         for (theta, x) in successes.chain(self.failures().map(|theta| (theta, None))) {
-            let theta: Vec<f64> = theta.iter().map(|&t| f64::from(t)).collect();
-            prior.expect_inside(&theta)?;
-            let log_jacobian = coordinates.to_z(prior, &theta, &mut z);
+            prior.expect_inside(theta)?;
+            let log_jacobian = coordinates.to_z(prior, theta, &mut z);
             all_z.extend(z.iter().map(|&z| z as f32));
             match x {
-                Some(x) => all_x.extend(coordinates.features(x.iter().map(|&x| f64::from(x)))),
+                Some(x) => all_x.extend(coordinates.features(x.iter().copied())),
                 None => all_x.resize(all_x.len() + self.x_dim, 0.0),
             }
-            log_prior.push(prior.log_density(&theta) + log_jacobian);
+            log_prior.push(prior.log_density(theta) + log_jacobian);
         }
         let theta = Rows::new("theta", &all_z, self.theta_dim)?;
         Dataset::new(theta, Rows::new("x", &all_x, self.x_dim)?, &log_prior)
@@ -198,13 +197,13 @@ mod tests {
 
     #[test]
     fn failed_rows_are_counted_and_left_out() {
-        let row = |round, index, x: std::result::Result<f32, &str>| SimulatedRow {
+        let row = |round, index, x: std::result::Result<f64, &str>| SimulatedRow {
             round,
             index,
             theta: vec![0.5],
             x: x.map(|x| vec![x]).map_err(str::to_owned),
         };
-        let mut rows: Vec<_> = (0..5).map(|i| row(1, i, Ok(i as f32))).collect();
+        let mut rows: Vec<_> = (0..5).map(|i| row(1, i, Ok(i as f64))).collect();
         rows.extend([row(2, 0, Err("it broke")), row(2, 1, Ok(7.0))]);
         let records = Records::new((1, 1), 5, rows);
         assert_eq!(records.counts(2), (2, 1));

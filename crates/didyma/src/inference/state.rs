@@ -34,9 +34,9 @@ pub struct SimulatedRow {
     /// Its number in the round.
     pub index: u32,
     /// θ.
-    pub theta: Vec<f32>,
+    pub theta: Vec<f64>,
     /// x, or why there is none.
-    pub x: std::result::Result<Vec<f32>, String>,
+    pub x: std::result::Result<Vec<f64>, String>,
 }
 
 /// What a round gave.

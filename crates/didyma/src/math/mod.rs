@@ -8,5 +8,5 @@ pub(crate) mod particles;
 pub(crate) mod regression;
 
 pub use dual::Dual;
-pub use moments::{Estimate, Moments};
+pub use moments::{Estimate, Moments, mean_and_deviation};
 pub use regression::{Line, line};

@@ -57,6 +57,30 @@ impl Moments {
     }
 }
 
+/// Mean and unbiased standard deviation of some numbers: (NaN, 0) of none, deviation 0 of one.
+///
+/// Numbers that share a large offset keep their digits, and the squares of the smallest and largest ones, which would be
+/// 0 or infinite, are never formed.
+///
+/// ```
+/// use didyma::math::mean_and_deviation;
+/// let dates = [2459000.25, 2459000.5, 2459000.75];
+/// assert_eq!(mean_and_deviation(&dates), (2459000.5, 0.25));
+/// let (mean, deviation) = mean_and_deviation(&[1e-300, 3e-300]);
+/// assert!((mean / 2e-300 - 1.0).abs() < 1e-15 && (deviation / 2f64.sqrt() / 1e-300 - 1.0).abs() < 1e-15);
+/// ```
+pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let first = values.first().copied().unwrap_or(f64::NAN);
+    let mean = first + values.iter().map(|value| (value - first) / n).sum::<f64>();
+    let farthest = values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
+    if farthest == 0.0 || values.len() < 2 {
+        return (mean, 0.0);
+    }
+    let squares: f64 = values.iter().map(|value| ((value - mean) / farthest).powi(2)).sum();
+    (mean, farthest * (squares / (n - 1.0)).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

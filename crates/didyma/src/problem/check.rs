@@ -194,7 +194,7 @@ impl SummaryCheck {
 
 fn simulate(
     task: &Task,
-    theta: &[f32],
+    theta: &[f64],
     streams: &SimulationStreams,
     threads: usize,
     observe: &mut dyn FnMut(simulator::Progress) -> ControlFlow<()>,
@@ -207,7 +207,7 @@ fn simulate(
 /// nothing.
 fn repeated(
     task: &Task,
-    theta: &[f32],
+    theta: &[f64],
     found: &Simulations,
     streams: Streams,
     threads: usize,
@@ -222,13 +222,13 @@ fn repeated(
     let streams = [0, 1].map(|round| streams.simulations(Purpose::Simulation, round));
     let again = simulate(task, theta, &streams[0], threads, &mut asked)?.x;
     let other = simulate(task, theta, &streams[1], threads, &mut asked)?.x;
-    let finite = |row: &[f32]| row.iter().all(|x| x.is_finite());
-    let pair = |i: usize, with: &[f32]| {
+    let finite = |row: &[f64]| row.iter().all(|x| x.is_finite());
+    let pair = |i: usize, with: &[f64]| {
         let (a, b) = (&found.x[i * columns..][..columns], &with[i * columns..][..columns]);
         // A success that fails the next time is not the same; two failures tell nothing.
         (finite(a) || finite(b)).then_some(a == b)
     };
-    let same = |with: &[f32]| (0..rows).filter_map(|i| pair(i, with)).collect::<Vec<bool>>();
+    let same = |with: &[f64]| (0..rows).filter_map(|i| pair(i, with)).collect::<Vec<bool>>();
     let (again, other) = (same(&again), same(&other));
     if again.is_empty() || other.is_empty() {
         return Ok(None);
@@ -250,11 +250,11 @@ fn counted<'a>(reasons: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
     counts
 }
 
-fn summaries(task: &Task, x: &[f32]) -> Vec<SummaryCheck> {
+fn summaries(task: &Task, x: &[f64]) -> Vec<SummaryCheck> {
     let columns = task.problem.simulator().x_dim();
     let column = |i: usize| {
         let values = x.iter().skip(i).step_by(columns).filter(|x| x.is_finite());
-        values.map(|&x| f64::from(x)).collect()
+        values.copied().collect()
     };
     let of = |(i, name): (usize, &String)| {
         SummaryCheck::new(name, task.problem.observation()[i], column(i))

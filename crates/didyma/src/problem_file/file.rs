@@ -213,7 +213,7 @@ fn from_csv(file: &Node, path: &Path, names: Option<&[String]>) -> Result<(Vec<f
         }
         None => table.data,
     };
-    Ok((picked.iter().map(|&x| f64::from(x)).collect(), table.names))
+    Ok((picked, table.names))
 }
 
 /// The folder of a file.

@@ -7,7 +7,7 @@ mod page;
 mod text;
 
 pub use check_page::check_page;
-pub use data::{Cohort, Columns, Comparison, RunData, columns, moments};
+pub use data::{Cohort, Columns, Comparison, RunData, columns};
 pub use didyma_plot::Place;
 pub use figures::{Figure, Kind, level_plot, png};
 pub use page::{page, write_page};

@@ -16,7 +16,9 @@ use std::time::Duration;
 /// "Didy".
 const APPLICATION: i32 = 0x4469_6479;
 /// Version of the format that this program writes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// Version of the format whose numbers are f32.
+pub(super) const SINGLE: u32 = 1;
 /// How long to wait for a program that reads the database while it is tidied.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -41,6 +43,7 @@ const TABLES: &str = "
 pub(super) struct Meta {
     pub version: String,
     pub config: String,
+    format: u32,
 }
 
 /// Opens a database for a run to begin in; nothing is written yet.
@@ -51,7 +54,8 @@ pub(super) fn make(path: &Path) -> Stored<Connection> {
 /// Writes the first entries, all of them or none.
 pub(super) fn begin(connection: &mut Connection, config: &str) -> Stored<Meta> {
     protect(connection)?;
-    let meta = Meta { version: env!("CARGO_PKG_VERSION").to_owned(), config: config.to_owned() };
+    let (version, config) = (env!("CARGO_PKG_VERSION").to_owned(), config.to_owned());
+    let meta = Meta { version, config, format: FORMAT };
     let crc = checksum(&[meta.version.as_bytes(), meta.config.as_bytes()]);
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
@@ -67,6 +71,10 @@ pub(super) fn begin(connection: &mut Connection, config: &str) -> Stored<Meta> {
 pub(super) fn open(path: &Path) -> Stored<(Connection, Meta)> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let meta = recognise(&connection)?;
+    if meta.format < FORMAT {
+        let (found, known) = (meta.format, FORMAT);
+        return Err(Fault::Database(FileFault::Older { found, known }));
+    }
     let check = "PRAGMA integrity_check(1)";
     let verdict: String = connection.query_row(check, [], |row| row.get(0))?;
     if verdict != "ok" {
@@ -131,7 +139,7 @@ fn protect(connection: &Connection) -> Stored<()> {
 pub(super) fn recognise(connection: &Connection) -> Stored<Meta> {
     let tables: u32 = value(connection, "SELECT count(*) FROM sqlite_schema")?;
     let application: i32 = value(connection, "PRAGMA application_id")?;
-    let format: u32 = value(connection, "PRAGMA user_version")?;
+    let format = format(connection)?;
     match (application, format) {
         (0, 0) if tables == 0 => return Err(Fault::NotBegun),
         (APPLICATION, 1..=FORMAT) => {}
@@ -144,7 +152,12 @@ pub(super) fn recognise(connection: &Connection) -> Stored<Meta> {
     let (version, config, crc): (String, String, u32) =
         connection.query_row("SELECT version, config, crc FROM run", [], |row| row.try_into())?;
     check(crc, checksum(&[version.as_bytes(), config.as_bytes()]), "its configuration")?;
-    Ok(Meta { version, config })
+    Ok(Meta { version, config, format })
+}
+
+/// The version of the format.
+pub(super) fn format(connection: &Connection) -> rusqlite::Result<u32> {
+    value(connection, "PRAGMA user_version")
 }
 
 fn value<T: FromSql>(connection: &Connection, query: &str) -> rusqlite::Result<T> {

@@ -75,7 +75,7 @@ impl Findings {
     }
 
     /// Samples of the posterior, drawn when they are first asked for; none before the first round is finished.
-    pub fn samples(&self) -> Result<Option<&[f32]>> {
+    pub fn samples(&self) -> Result<Option<&[f64]>> {
         let drawn = self.draws()?;
         Ok(drawn.map(|all| &all.theta[..(DRAWN * all.dim).min(all.theta.len())]))
     }
@@ -119,7 +119,7 @@ impl Findings {
         let Some(Samples { theta, dim, .. }) = self.draws()? else { return Ok(()) };
         let (theta, dim) = (theta[..rows * dim].to_vec(), *dim);
         let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
-        let columns: Vec<Vec<f32>> =
+        let columns: Vec<Vec<f64>> =
             (0..dim).map(|i| theta.iter().skip(i).step_by(dim).copied().collect()).collect();
         let shape = [1, rows];
         let arrays: Vec<_> =

@@ -135,7 +135,7 @@ impl RunDir {
         (connection, meta): (Connection, database::Meta),
         lock: Option<Lock>,
     ) -> Result<Self> {
-        let database::Meta { version, config: stored } = meta;
+        let database::Meta { version, config: stored, .. } = meta;
         let manifest = serde_json::from_str(&stored).map_err(|why| {
             let why =
                 format!("its configuration cannot be read, and may be of another version: {why}");

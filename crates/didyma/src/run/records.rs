@@ -1,6 +1,6 @@
 //! What a run stores: simulations, finished rounds, events.
 
-use super::database::{check, checksum};
+use super::database::{SINGLE, check, checksum, format};
 use super::faults::Stored;
 use crate::error::Fault;
 use crate::inference::SimulatedRow;
@@ -61,8 +61,9 @@ fn select(
     let mut found = statement.query(numbers)?;
     let mut rows: Vec<SimulatedRow> = Vec::new();
     let mut dim_x = None;
+    let single = format(connection)? == SINGLE;
     while let Some(record) = found.next()? {
-        let row = decode(record)?;
+        let row = decode(record, single)?;
         let dim_theta = rows.first().map_or(row.theta.len(), |first| first.theta.len());
         let len_x = row.x.as_ref().ok().map(Vec::len);
         dim_x = dim_x.or(len_x);
@@ -95,7 +96,8 @@ pub(super) fn forget_failures(connection: &Connection, round: u32) -> Stored<usi
     Ok(connection.execute(delete, [round])?)
 }
 
-fn decode(record: &Row) -> Stored<SimulatedRow> {
+fn decode(record: &Row, single: bool) -> Stored<SimulatedRow> {
+    let to_numbers = if single { to_singles } else { to_numbers };
     let (round, index): (u32, u32) = (record.get(0)?, record.get(1)?);
     let what = format!("simulation {index} of round {round}");
     let theta = record.get_ref(2)?.as_blob().map_err(|_| Fault::corrupted(&what))?;
@@ -123,13 +125,19 @@ fn row_checksum(
     checksum(&[&round, &index, theta, x.unwrap_or_default(), failure])
 }
 
-fn to_bytes(numbers: &[f32]) -> Vec<u8> {
+fn to_bytes(numbers: &[f64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-fn to_numbers(bytes: &[u8]) -> Option<Vec<f32>> {
+fn to_numbers(bytes: &[u8]) -> Option<Vec<f64>> {
     let (numbers, rest) = bytes.as_chunks();
-    let numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
+    let numbers = numbers.iter().map(|&number| f64::from_le_bytes(number));
+    rest.is_empty().then(|| numbers.collect())
+}
+
+fn to_singles(bytes: &[u8]) -> Option<Vec<f64>> {
+    let (numbers, rest) = bytes.as_chunks();
+    let numbers = numbers.iter().map(|&number| f32::from_le_bytes(number).into());
     rest.is_empty().then(|| numbers.collect())
 }
 

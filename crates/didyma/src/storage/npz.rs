@@ -16,7 +16,7 @@ const ALIGNMENT: usize = 64;
 const NPY_PREFIX: usize = 10;
 
 /// One array: its name, its shape and its numbers, the last dimension fastest.
-pub type Array<'a> = (&'a str, &'a [usize], &'a [f32]);
+pub type Array<'a> = (&'a str, &'a [usize], &'a [f64]);
 
 /// The bytes of an archive of these arrays; `comment` is cut if it is longer than a zip archive allows.
 pub fn npz(arrays: &[Array], comment: &str) -> Result<Vec<u8>> {
@@ -66,12 +66,12 @@ fn entry(name: &str, content: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// A whole `.npy` file.
-fn npy(shape: &[usize], data: &[f32]) -> Vec<u8> {
+fn npy(shape: &[usize], data: &[f64]) -> Vec<u8> {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     // A tuple of Python: one number alone needs its comma.
     let comma = if shape.len() == 1 { "," } else { "" };
     let shape = sizes.join(", ") + comma;
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}");
+    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape}), }}");
     let length = (NPY_PREFIX + header.len() + 1).next_multiple_of(ALIGNMENT) - NPY_PREFIX;
     header.extend(std::iter::repeat_n(' ', length - 1 - header.len()));
     header.push('\n');
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn arrays_are_found_as_numpy_looks_for_them() {
-        let theta = [1.0, 2.0, 3.0, 4.0, 5.0, f32::MIN_POSITIVE];
+        let theta = [1.0, 2.0, 3.0, 4.0, 5.0, f64::MIN_POSITIVE];
         let bytes =
             npz(&[("theta", &[3, 2], &theta), ("log_q", &[1], &[0.5])], "{\"θ\":1}").unwrap();
         assert!(bytes.ends_with("{\"θ\":1}".as_bytes()));
@@ -149,12 +149,12 @@ mod tests {
         for ((_, file), (shape, numbers)) in files.iter().zip([("(3, 2)", 6), ("(1,)", 1)]) {
             assert_eq!(&file[..8], b"\x93NUMPY\x01\x00");
             let start = 10 + u16_at(file, 8);
-            assert_eq!((start % ALIGNMENT, file.len() - start), (0, 4 * numbers));
+            assert_eq!((start % ALIGNMENT, file.len() - start), (0, 8 * numbers));
             let header = std::str::from_utf8(&file[10..start]).unwrap();
             assert!(header.ends_with('\n') && header.contains(shape), "{header}");
         }
         let last = files[0].1.last_chunk().unwrap();
-        assert_eq!(f32::from_le_bytes(*last), f32::MIN_POSITIVE);
+        assert_eq!(f64::from_le_bytes(*last), f64::MIN_POSITIVE);
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub struct Table {
     /// Numbers in a row.
     pub columns: usize,
     /// The numbers.
-    pub data: Vec<f32>,
+    pub data: Vec<f64>,
 }
 
 impl Table {
@@ -49,7 +49,7 @@ impl Table {
                 if i > 0 {
                     text.push(',');
                 }
-                text.push_str(&number.to_string());
+                text.push_str(&digits(*number));
             }
             text.push('\n');
         }
@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// The columns of these names, or the first ones if the table has no names; `None` if one is missing.
-    pub fn select(&self, names: &[&str]) -> Option<Vec<f32>> {
+    pub fn select(&self, names: &[&str]) -> Option<Vec<f64>> {
         let places: Option<Vec<usize>> = match self.names.is_empty() {
             true => (names.len() <= self.columns).then(|| (0..names.len()).collect()),
             false => names.iter().map(|name| self.names.iter().position(|n| n == name)).collect(),
@@ -76,6 +76,15 @@ impl Table {
         let places = places?;
         let rows = self.data.chunks_exact(self.columns);
         Some(rows.flat_map(|row| places.iter().map(|&place| row[place])).collect())
+    }
+}
+
+/// A number with the digits that tell it from all others, and an exponent where zeros would be many.
+pub(crate) fn digits(number: f64) -> String {
+    if number == 0.0 || (1e-5..1e16).contains(&number.abs()) {
+        number.to_string()
+    } else {
+        format!("{number:e}")
     }
 }
 
@@ -105,7 +114,7 @@ fn parse_rows(text: &str, index: bool) -> std::result::Result<Table, Problem> {
         let fields: Vec<&str> = record.iter().skip(usize::from(index)).collect();
         if table.columns == 0 {
             table.columns = fields.len();
-            let names = fields.iter().filter(|field| field.parse::<f32>().is_err()).count();
+            let names = fields.iter().filter(|field| field.parse::<f64>().is_err()).count();
             if names == fields.len() {
                 table.names = fields.iter().map(|&field| field.to_owned()).collect();
                 continue;
@@ -133,8 +142,8 @@ fn parse_rows(text: &str, index: bool) -> std::result::Result<Table, Problem> {
     }
 }
 
-fn number(field: &str) -> std::result::Result<f32, String> {
-    match field.parse::<f32>() {
+fn number(field: &str) -> std::result::Result<f64, String> {
+    match field.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
         Ok(number) => Err(format!("{number} is not finite: remove that row")),
         Err(_) => Err(format!("\"{field}\" is no number: repair or remove that row")),

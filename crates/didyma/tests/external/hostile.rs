@@ -157,7 +157,7 @@ fn never_reads() {
     let dim = 50_000;
     let names = |count: usize| (0..count).map(|i| format!("p{i}")).collect::<Vec<_>>();
     let simulator = bench.program.simulator(names(dim), names(1)).unwrap();
-    let theta = vec![0.1f32; 2 * dim];
+    let theta = vec![0.1; 2 * dim];
     let rows = didyma::Rows::new("theta", &theta, dim).unwrap();
     let go_on = &mut |_: didyma::simulator::Progress| std::ops::ControlFlow::Continue(());
     let found =

@@ -157,8 +157,8 @@ fn someone_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Row i is (i, ½).
-fn theta(count: usize) -> Vec<f32> {
-    (0..count).flat_map(|i| [i as f32, 0.5]).collect()
+fn theta(count: usize) -> Vec<f64> {
+    (0..count).flat_map(|i| [i as f64, 0.5]).collect()
 }
 
 fn run(simulator: &dyn Simulator, count: usize) -> Simulations {
@@ -170,7 +170,7 @@ fn run(simulator: &dyn Simulator, count: usize) -> Simulations {
     found
 }
 
-fn bits(found: &Simulations) -> Vec<u32> {
+fn bits(found: &Simulations) -> Vec<u64> {
     found.x.iter().map(|x| x.to_bits()).collect()
 }
 
@@ -185,7 +185,7 @@ fn expect(found: &Simulations, failed: &[(usize, &[&str])]) {
     for (row, x) in found.x.chunks_exact(2).enumerate() {
         if failed.iter().all(|(other, _)| *other != row) {
             let seed = streams().stream(row as u64).seed();
-            assert_eq!(x, [2.0 * row as f32, (seed % 1000) as f32], "row {row}");
+            assert_eq!(x, [2.0 * row as f64, (seed % 1000) as f64], "row {row}");
         }
     }
 }

@@ -29,7 +29,7 @@ impl Observer for Impatient {
     }
 }
 
-fn samples(found: Inference) -> Vec<f32> {
+fn samples(found: Inference) -> Vec<f64> {
     assert!(found.finished);
     let streams = SampleStreams::new(Streams::new(5), Purpose::Posterior, 0);
     found.posterior.unwrap().draw(100, streams, 2).unwrap().theta

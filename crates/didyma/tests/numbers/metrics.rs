@@ -10,9 +10,9 @@ use std::f64::consts::PI;
 const N: usize = 2000;
 
 /// `rows` draws of N(`shift` in every coordinate, `deviation`² I); `index` picks the stream.
-fn gaussian(index: u64, rows: usize, dim: usize, shift: f64, deviation: f64) -> Vec<f32> {
+fn gaussian(index: u64, rows: usize, dim: usize, shift: f64, deviation: f64) -> Vec<f64> {
     let mut rng = Streams::new(11).stream(Purpose::Synthetic, 0, index);
-    let draw = |_| (shift + deviation * rng.sample::<f64, _>(StandardNormal)) as f32;
+    let draw = |_| shift + deviation * rng.sample::<f64, _>(StandardNormal);
     (0..rows * dim).map(draw).collect()
 }
 
@@ -75,8 +75,8 @@ fn c2st_of_identical_and_disjoint_sets() -> Result<()> {
 }
 
 /// E k(x, Z) of the Gaussian kernel with σ² = `s2` and Z ~ N(`mean`, I): a witness's ingredient.
-fn mean_embedding(x: &[f32], mean: f64, s2: f64) -> f64 {
-    let square: f64 = x.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum();
+fn mean_embedding(x: &[f64], mean: f64, s2: f64) -> f64 {
+    let square: f64 = x.iter().map(|&x| (x - mean).powi(2)).sum();
     (s2 / (s2 + 1.0)).powf(x.len() as f64 / 2.0) * (-square / (2.0 * (s2 + 1.0))).exp()
 }
 
@@ -84,7 +84,7 @@ fn mean_embedding(x: &[f32], mean: f64, s2: f64) -> f64 {
 /// al. 2012, corollary 16).
 fn mmd2_error(reference: Rows, samples: Rows, shift: f64, s2: f64) -> f64 {
     let variance = |rows: Rows| {
-        let f = |x: &[f32]| mean_embedding(x, 0.0, s2) - mean_embedding(x, shift, s2);
+        let f = |x: &[f64]| mean_embedding(x, 0.0, s2) - mean_embedding(x, shift, s2);
         let mean = rows.iter().map(f).sum::<f64>() / N as f64;
         rows.iter().map(|x| (f(x) - mean).powi(2)).sum::<f64>() / N as f64
     };
@@ -129,11 +129,7 @@ fn mmd2_of_identical_sets() -> Result<()> {
     let data = gaussian(3, 101, 3, 0.0, 1.0);
     let rows = Rows::new("rows", &data, 3)?;
     let square = |i: usize, j: usize| -> f64 {
-        rows.row(i)
-            .iter()
-            .zip(rows.row(j))
-            .map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2))
-            .sum()
+        rows.row(i).iter().zip(rows.row(j)).map(|(a, b)| ((*a) - (*b)).powi(2)).sum()
     };
     let mut squares: Vec<f64> = (0..101).flat_map(|i| (0..i).map(move |j| square(i, j))).collect();
     squares.sort_by(f64::total_cmp);
@@ -201,7 +197,7 @@ fn threads_do_not_matter() -> Result<()> {
 
 #[test]
 fn messages_name_the_argument_and_the_remedy() -> Result<()> {
-    let (data, nan, same) = ([0.5f32, 1.0, 2.0, 3.5, 4.0, 9.0], [1.0, f32::NAN], [7.0f32; 12]);
+    let (data, nan, same) = ([0.5, 1.0, 2.0, 3.5, 4.0, 9.0], [1.0, f64::NAN], [7.0; 12]);
     let rows = |name, data, columns| Rows::new(name, data, columns);
     let (one, two) = (rows("reference", &data, 1)?, rows("samples", &data, 2)?);
     let (nan, same) = (rows("samples", &nan, 1)?, rows("reference", &same, 1)?);

@@ -29,7 +29,7 @@ fn run(abc: &SmcAbc) -> SmcAbcResult {
     abc.run(&STREAMS, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-fn sample(abc: &SmcAbc, result: &SmcAbcResult, adjust: bool) -> Vec<f32> {
+fn sample(abc: &SmcAbc, result: &SmcAbcResult, adjust: bool) -> Vec<f64> {
     let mut rng = STREAMS.simulations(Purpose::Posterior, 0).stream(0);
     result.sample(abc, 4000, adjust, &mut rng).unwrap()
 }

@@ -19,7 +19,7 @@ fn small<'a>(problem: &'a Problem<'a>) -> Infer<'a> {
     infer(problem).rounds(2).simulations(60).set("train.steps", 30).threads(1)
 }
 
-fn samples(found: &Found) -> Vec<f32> {
+fn samples(found: &Found) -> Vec<f64> {
     found.posterior().sample(50, 1).unwrap().theta
 }
 

@@ -130,7 +130,7 @@ fn truncated_laws_are_consistent() {
         assert!((moments[0] - 1.0).abs() < 1e-6, "{marginal}: {}", moments[0]);
         let (mean, sd) = (moments[1], (moments[2] - moments[1] * moments[1]).sqrt());
         let (streams, n) = (STREAMS.simulations(Purpose::Parameters, 1), 50_000);
-        let found = prior.sample_rows(n, &streams, 2).iter().map(|&v| f64::from(v)).sum::<f64>();
+        let found = prior.sample_rows(n, &streams, 2).iter().copied().sum::<f64>();
         let error = sd / (n as f64).sqrt();
         assert!((found / n as f64 - mean).abs() < 4.0 * error, "{marginal}: {mean}");
     }
@@ -327,7 +327,7 @@ impl Simulator for Patient {
 
 #[test]
 fn an_observer_is_asked_while_nothing_comes_and_interrupted_rows_are_not_done() {
-    let theta: Vec<f32> = (0..100).map(|i| if i < 90 { 0.0 } else { 1.0 }).collect();
+    let theta: Vec<f64> = (0..100).map(|i| if i < 90 { 0.0 } else { 1.0 }).collect();
     let rows = Rows::new("theta", &theta, 1).unwrap();
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
     for batch in [1, 8] {
@@ -348,7 +348,7 @@ fn an_observer_is_asked_while_nothing_comes_and_interrupted_rows_are_not_done() 
 
 #[test]
 fn batches_give_the_same_rows() {
-    let theta: Vec<f32> = (0..500).map(|i| if i % 7 == 3 { 2.0 } else { 0.0 }).collect();
+    let theta: Vec<f64> = (0..500).map(|i| if i % 7 == 3 { 2.0 } else { 0.0 }).collect();
     let rows = Rows::new("theta", &theta, 1).unwrap();
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
     let run = |batch| {
@@ -368,12 +368,12 @@ fn batches_give_the_same_rows() {
 fn bad_rows_are_refused() {
     let streams = STREAMS.simulations(Purpose::Simulation, 0);
     let go_on = &mut |_: Progress| ControlFlow::Continue(());
-    let mut run = |data: &[f32], columns, threads| {
+    let mut run = |data: &[f64], columns, threads| {
         let rows = Rows::new("theta", data, columns).unwrap();
         simulate(&Fragile, rows, &streams, 0, threads, go_on).map(|found| found.x.len())
     };
     assert!(run(&[0.0, 0.0], 2, 1).unwrap_err().to_string().contains("2 columns"));
-    assert!(run(&[f32::NAN], 1, 1).unwrap_err().to_string().contains("theta holds NaN"));
+    assert!(run(&[f64::NAN], 1, 1).unwrap_err().to_string().contains("theta holds NaN"));
     assert!(run(&[0.0], 1, 0).unwrap_err().to_string().contains("threads is 0"));
     assert_eq!(run(&[], 1, 2).unwrap(), 0);
 }

@@ -28,9 +28,9 @@ fn scale(task: &Task) -> &[f64] {
 }
 
 /// x of `count` simulations, at θ or at draws of the prior.
-fn run(task: &Task, theta: Option<&[f64]>, count: usize) -> (Vec<f32>, Vec<f32>) {
+fn run(task: &Task, theta: Option<&[f64]>, count: usize) -> (Vec<f64>, Vec<f64>) {
     let all = match theta {
-        Some(theta) => theta.iter().map(|&t| t as f32).collect::<Vec<_>>().repeat(count),
+        Some(theta) => theta.to_vec().repeat(count),
         None => {
             task.problem.prior().sample_rows(count, &STREAMS.simulations(Purpose::Parameters, 0), 2)
         }
@@ -79,7 +79,7 @@ fn two_moons_has_its_closed_form_moments() {
     let task = task("two-moons");
     let n = 4_000_000;
     let theta = task.reference(n, &STREAMS, 2).unwrap();
-    let pairs = || theta.chunks_exact(2).map(|t| (f64::from(t[0]), f64::from(t[1])));
+    let pairs = || theta.chunks_exact(2).map(|t| (t[0], t[1]));
     let mean = |of: fn(f64, f64) -> f64| pairs().map(|(a, b)| of(a, b)).sum::<f64>() / n as f64;
     let error = |variance: f64| 4.0 * (variance / n as f64).sqrt();
     let near = |found: f64, expected: f64, error: f64| {
@@ -121,7 +121,7 @@ fn two_moons_has_its_ideal_scores() {
     // Entropy of the density under its own sampler: −3.6560 in closed form.
     let n = 400_000;
     let theta = task.reference(n, &STREAMS, 2).unwrap();
-    let log = |t: &[f32]| density(task.problem.observation(), &[f64::from(t[0]), f64::from(t[1])]);
+    let log = |t: &[f64]| density(task.problem.observation(), &[t[0], t[1]]);
     let mean = theta.chunks_exact(2).map(log).sum::<f64>() / n as f64;
     // The log-density has a standard deviation of √½ from the radius.
     assert!((mean - 3.6560).abs() < 4.0 * (0.52 / n as f64).sqrt() + 5e-5, "{mean}");
@@ -160,8 +160,7 @@ fn lotka_volterra_has_the_known_summaries() {
         });
         // A standard deviation has a relative error of √((κ − 1)/4n), κ the kurtosis.
         let kurtosis = |k: usize| {
-            let z =
-                x.iter().skip(k).step_by(9).map(|&v| (f64::from(v) - found_mean[k]) / found_sd[k]);
+            let z = x.iter().skip(k).step_by(9).map(|&v| (v - found_mean[k]) / found_sd[k]);
             z.map(|z| z.powi(4)).sum::<f64>() / n as f64
         };
         close("sd", &found_sd, &sd, |i| {
@@ -192,9 +191,8 @@ fn mg1_has_the_known_summaries() {
     // A standard deviation of n numbers has a relative error of about √(κ − 1)/(2√n), κ ≤ 6 here.
     close("sd", &found_sd, &sd, |i| 4.0 * sd[i] * 1.12 * (2.0 / n as f64).sqrt() + 5e-5);
     let correlation = |a: usize, b: usize| {
-        let products = x
-            .chunks_exact(5)
-            .map(|row| (f64::from(row[a]) - found_mean[a]) * (f64::from(row[b]) - found_mean[b]));
+        let products =
+            x.chunks_exact(5).map(|row| (row[a] - found_mean[a]) * (row[b] - found_mean[b]));
         products.sum::<f64>() / (n as f64 - 1.0) / found_sd[a] / found_sd[b]
     };
     for (a, b, expected) in [
@@ -230,7 +228,7 @@ fn hodgkin_huxley_has_the_known_summaries() {
     let sd = [0.0, 0.12699, 0.01579, 0.03891, 0.43044, 0.0037927, 0.021456];
     let digit = [0.0, 5e-4, 5e-7, 5e-4, 5e-3, 5e-5, 5e-4];
     let (found, found_sd) = moments(&run(&task, Some(truth(&task)), n).1, 7);
-    // f32 has 24 bits: 375 is stored to 1.5e-5.
+    // f64 has 24 bits: 375 is stored to 1.5e-5.
     close("mean", &found, &mean, |i| {
         4.0 * sd[i] * (1f64 / 500.0 + 1.0 / n as f64).sqrt() + digit[i] + 2e-5
     });
@@ -257,7 +255,7 @@ fn exact_samplers_agree_with_simulators_and_densities() {
         let mut ranks = vec![[0u32; 20]; dim + 1];
         let (all, x) = run(&task, None, tests);
         for i in 0..tests {
-            let widen = |row: &[f32]| row.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+            let widen = |row: &[f64]| row.to_vec();
             let truth = widen(&all[i * dim..][..dim]);
             let x = widen(
                 &x[i * task.problem.observation().len()..][..task.problem.observation().len()],
@@ -356,7 +354,7 @@ fn the_chain_of_slcp_agrees_with_its_simulator() {
     let (all, x) = run(&task, None, tests);
     let mut ranks = [[0u32; 4]; 5];
     for i in 0..tests {
-        let x: Vec<f64> = x[8 * i..8 * i + 8].iter().map(|&v| f64::from(v)).collect();
+        let x: Vec<f64> = x[8 * i..8 * i + 8].to_vec();
         task.problem = task.problem.with_observation(x).unwrap();
         let theta = task.reference(draws, &Streams::new(i as u64), 2).unwrap();
         for k in 0..5 {

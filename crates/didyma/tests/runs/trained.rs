@@ -69,7 +69,7 @@ fn plans(problem: &mut TrainedFlow) -> Vec<Plan> {
 
 /// The loss of a plan by its formula, with all arithmetic in f64.
 fn loss_in_f64(flow: &SplineFlow, params: &[f64], data: &Dataset, plan: &Plan) -> f64 {
-    let row = |rows: Rows<'_>, row: u32| rows.row(row as usize).to_vec();
+    let row = |rows: Rows<'_, f32>, row: u32| rows.row(row as usize).to_vec();
     let loss = |group: &didyma::estimator::Group| {
         let atoms = plan.atoms(group);
         let theta: Vec<f32> = atoms.iter().flat_map(|&atom| row(data.theta(), atom)).collect();

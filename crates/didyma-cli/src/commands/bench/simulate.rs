@@ -84,7 +84,7 @@ fn simulate(args: &BenchSimulateArgs) -> anyhow::Result<SimulateReport> {
 }
 
 fn speed(task: &Task, threads: usize, seconds: f64) -> anyhow::Result<TaskSpeed> {
-    let truth: Vec<f32> = task.truth.iter().flatten().map(|&v| v as f32).collect();
+    let truth: Vec<f64> = task.truth.iter().flatten().copied().collect();
     let run = |count: usize| -> anyhow::Result<f64> {
         let theta = truth.repeat(count);
         let rows = Rows::new("theta", &theta, truth.len())?;

@@ -1,6 +1,7 @@
 //! How much runs of several seeds differ: means and standard deviations over them.
 
 use crate::commands::show::Shown;
+use didyma::math::mean_and_deviation;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -51,10 +52,8 @@ pub fn numbers(shown: &Shown) -> [Option<f64>; 7] {
 impl Mean {
     /// None of no values.
     fn of(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let sd = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
+        let (mean, deviation) = mean_and_deviation(values);
+        let sd = (values.len() > 1).then_some(deviation);
         (!values.is_empty()).then_some(Self { mean, sd })
     }
 }

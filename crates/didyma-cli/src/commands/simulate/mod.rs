@@ -150,7 +150,7 @@ fn simulate(args: &SimulateArgs) -> anyhow::Result<Option<SimulateReport>> {
 }
 
 /// Parameters, then summaries.
-fn table(task: &Task, theta: Rows, x: &[f32]) -> Table {
+fn table(task: &Task, theta: Rows, x: &[f64]) -> Table {
     let names =
         task.problem.prior().names().map(str::to_owned).chain(task.summaries.iter().cloned());
     let columns = task.problem.prior().dim() + task.summaries.len();
@@ -163,7 +163,7 @@ fn table(task: &Task, theta: Rows, x: &[f32]) -> Table {
 }
 
 /// θ of every row: drawn from the prior, or the same for all.
-fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<Vec<f32>> {
+fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<Vec<f64>> {
     let fixed = match args.theta.as_str() {
         "prior" => {
             let streams = Streams::new(args.seed.unwrap_or(1)).simulations(Purpose::Parameters, 0);
@@ -184,6 +184,5 @@ fn parameters(task: &Task, args: &SimulateArgs, count: usize) -> anyhow::Result<
             })?,
     };
     task.problem.prior().expect_inside(&fixed).context("--theta")?;
-    let fixed: Vec<f32> = fixed.iter().map(|&t| t as f32).collect();
     Ok(fixed.repeat(count))
 }

@@ -1,8 +1,9 @@
 //! A run at one moment, read without disturbing the process that works on it.
 
 use crate::terminal::bounds;
+use didyma::math::mean_and_deviation;
 use didyma::prior::Marginal as Law;
-use didyma::report::{columns, moments};
+use didyma::report::columns;
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{RunDir, Summary};
 use didyma::{EpochRecord, Error, Posterior, SampleStreams};
@@ -89,7 +90,7 @@ fn marginals(summary: &Summary, posterior: &Posterior) -> didyma::Result<Vec<Mar
     let marginal = |(i, draws): (usize, Vec<f64>)| {
         let truth = truth.as_ref().map(|truth| truth[i]);
         let (low, high) = range(parameters[i].marginal, draws.iter().copied().chain(truth));
-        let (mean, sd) = moments(&draws);
+        let (mean, sd) = mean_and_deviation(&draws);
         Marginal { name: parameters[i].name.clone(), low, high, mean, sd, truth, draws }
     };
     Ok(columns(&theta, parameters.len()).into_iter().enumerate().map(marginal).collect())

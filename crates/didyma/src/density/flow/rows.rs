@@ -13,7 +13,12 @@ impl SplineFlow {
     /// log q(θ | x) for each row of `theta`; `x` has as many rows, or one that all share.
     ///
     /// It is −∞ where the density underflows, and an error where f32 cannot say.
-    pub fn log_density<F: Real>(&self, params: &[F], theta: Rows, x: Rows) -> Result<Vec<f64>> {
+    pub fn log_density<F: Real>(
+        &self,
+        params: &[F],
+        theta: Rows<f32>,
+        x: Rows<f32>,
+    ) -> Result<Vec<f64>> {
         self.check_params(params)?;
         let shared = self.check_pairs(theta, x)?;
         let tile = if shared { TILE } else { Tape::<F>::CONTEXTS };
@@ -34,7 +39,7 @@ impl SplineFlow {
     }
 
     /// Refuses rows of another flow; whether one x is shared by all rows of θ.
-    pub fn check_pairs(&self, theta: Rows, x: Rows) -> Result<bool> {
+    pub fn check_pairs(&self, theta: Rows<f32>, x: Rows<f32>) -> Result<bool> {
         theta.expect_columns(self.config.theta_dim, "theta_dim of the flow")?;
         x.expect_columns(self.config.x_dim, "x_dim of the flow")?;
         theta.expect_finite()?;
@@ -91,7 +96,7 @@ impl SplineFlow {
     }
 
     /// Refuses an observation or a base of another flow.
-    pub fn check_base<'a>(&self, x: &[f32], base: &'a [f32]) -> Result<Rows<'a>> {
+    pub fn check_base<'a>(&self, x: &[f32], base: &'a [f32]) -> Result<Rows<'a, f32>> {
         let row = Rows::new("x", x, x.len())?;
         row.expect_columns(self.config.x_dim, "x_dim of the flow")?;
         row.expect_finite()?;

@@ -24,7 +24,12 @@ impl ScoreModel {
     }
 
     /// log q(z | x) for each row of `z`; `x` has as many rows, or one that all share.
-    pub fn log_density<F: Real>(&self, params: &[F], z: Rows, x: Rows) -> Result<Vec<f64>> {
+    pub fn log_density<F: Real>(
+        &self,
+        params: &[F],
+        z: Rows<f32>,
+        x: Rows<f32>,
+    ) -> Result<Vec<f64>> {
         self.check(params, z, x)?;
         let (dim, shared) = (self.config.theta_dim, x.len() == 1);
         if !shared {
@@ -48,7 +53,7 @@ impl ScoreModel {
         }
     }
 
-    fn check<F: Real>(&self, params: &[F], theta: Rows, x: Rows) -> Result<()> {
+    fn check<F: Real>(&self, params: &[F], theta: Rows<f32>, x: Rows<f32>) -> Result<()> {
         self.check_params(params)?;
         theta.expect_columns(self.config.theta_dim, "theta_dim of the score network")?;
         x.expect_columns(self.config.x_dim, "x_dim of the score network")?;

@@ -303,7 +303,7 @@ impl SmcAbcResult {
         count: usize,
         adjust: bool,
         rng: &mut SimulationStream,
-    ) -> Result<Vec<f32>> {
+    ) -> Result<Vec<f64>> {
         let dim = abc.prior.dim();
         let (theta, mut weights) = match adjust {
             true => regression_adjust(self, abc)?,
@@ -334,7 +334,7 @@ impl SmcAbcResult {
         }
         // In random order, so that any part of the rows is a sample, too.
         rand::seq::SliceRandom::shuffle(&mut rows[..], rng);
-        let row = |&particle: &usize| theta[particle * dim..][..dim].iter().map(|&t| t as f32);
+        let row = |&particle: &usize| theta[particle * dim..][..dim].iter().copied();
         Ok(rows.iter().flat_map(row).collect())
     }
 }

@@ -3,6 +3,7 @@
 use super::check_sets;
 
 use crate::error::Result;
+use crate::math::mean_and_deviation;
 use crate::network::classifier::{Classifier, Labelled};
 use crate::network::folds::{FOLDS, fold_rows};
 use crate::parallel;
@@ -27,8 +28,8 @@ const FARTHEST: f64 = 1e6;
 ///
 /// ```
 /// use didyma::{metrics::c2st, rng::Streams, Rows};
-/// let near: Vec<f32> = (0..50).map(|i| i as f32 / 50.0).collect();
-/// let far: Vec<f32> = near.iter().map(|x| x + 9.0).collect();
+/// let near: Vec<f64> = (0..50).map(|i| f64::from(i) / 50.0).collect();
+/// let far: Vec<f64> = near.iter().map(|x| x + 9.0).collect();
 /// let (near, far) = (Rows::new("reference", &near, 1)?, Rows::new("samples", &far, 1)?);
 /// assert_eq!(c2st(near, far, 1, &Streams::new(1))?, 1.0);
 /// # Ok::<(), didyma::Error>(())
@@ -56,26 +57,21 @@ pub fn c2st(reference: Rows, samples: Rows, threads: usize, streams: &Streams) -
 
 /// Reference and samples, one after the other, in standard deviations of the reference.
 fn scaled(reference: Rows, samples: Rows) -> Vec<f32> {
-    let scales: Vec<_> =
-        (0..reference.columns()).map(|c| mean_and_deviation(reference, c)).collect();
-    let scale = |row: &[f32]| -> Vec<f32> {
-        let z = |(&v, &(mean, deviation)): (&f32, &(f64, f64))| {
-            ((f64::from(v) - mean) / deviation).clamp(-FARTHEST, FARTHEST) as f32
+    let scales: Vec<_> = (0..reference.columns()).map(|c| scale(reference, c)).collect();
+    let in_scale = |row: &[f64]| -> Vec<f32> {
+        let z = |(v, &(mean, deviation)): (&f64, &(f64, f64))| {
+            ((v - mean) / deviation).clamp(-FARTHEST, FARTHEST) as f32
         };
         row.iter().zip(&scales).map(z).collect()
     };
-    reference.iter().chain(samples.iter()).flat_map(scale).collect()
+    reference.iter().chain(samples.iter()).flat_map(in_scale).collect()
 }
 
-/// Mean of a column and root of its variance over n − 1, or 1 if all its numbers are the same.
-fn mean_and_deviation(rows: Rows, column: usize) -> (f64, f64) {
-    let values = || rows.iter().map(|row| f64::from(row[column]));
-    let mean = values().sum::<f64>() / rows.len() as f64;
-    let squares: f64 = values().map(|v| (v - mean) * (v - mean)).sum();
-    match squares {
-        0.0 => (mean, 1.0),
-        _ => (mean, (squares / (rows.len() - 1) as f64).sqrt()),
-    }
+/// Mean and deviation of a column; 1 if all its numbers are the same.
+fn scale(rows: Rows, column: usize) -> (f64, f64) {
+    let values: Vec<f64> = rows.iter().map(|row| row[column]).collect();
+    let (mean, deviation) = mean_and_deviation(&values);
+    (mean, if deviation > 0.0 { deviation } else { 1.0 })
 }
 
 #[cfg(test)]
@@ -84,10 +80,10 @@ mod tests {
 
     #[test]
     fn both_sets_are_scaled_by_the_reference() -> Result<()> {
-        let reference = [1.0f32, 7.1, 2.0, 7.1, 3.0, 7.1];
-        let samples = [4.0f32, 8.1, f32::MAX, -f32::MAX];
+        let reference = [1.0, 7.1, 2.0, 7.1, 3.0, 7.1];
+        let samples = [4.0, 8.1, f64::MAX, -1e300];
         let z = scaled(Rows::new("r", &reference, 2)?, Rows::new("s", &samples, 2)?);
-        // Mean 2, deviation 1; the second column is constant, and 8.1 − 7.1 is rounded in f32 only.
+        // Mean 2, deviation 1; the second column is constant, and 8.1 − 7.1 is rounded.
         assert_eq!(z[..7], [-1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 2.0]);
         assert!((z[7] - 1.0).abs() < 1e-6);
         assert_eq!(z[8..], [FARTHEST as f32, -FARTHEST as f32]);

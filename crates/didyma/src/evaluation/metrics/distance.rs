@@ -14,7 +14,7 @@ const LEAST_ACCEPTED: f64 = 1e-3;
 ///
 /// ```
 /// use didyma::{metrics::median_distance, Rows};
-/// let x = [3.0, 4.0, f32::NAN, 0.0, 0.0, 1.0, 30.0, 40.0];
+/// let x = [3.0, 4.0, f64::NAN, 0.0, 0.0, 1.0, 30.0, 40.0];
 /// let x = Rows::new("x", &x, 2)?;
 /// assert_eq!(median_distance(x, &[0.0, 0.0], &[1.0, 1.0])?, 5.0);
 /// assert_eq!(median_distance(x, &[0.0, 0.0], &[0.5, 0.5])?, 10.0);
@@ -22,9 +22,8 @@ const LEAST_ACCEPTED: f64 = 1e-3;
 /// ```
 pub fn median_distance(x: Rows, observation: &[f64], scale: &[f64]) -> Result<f64> {
     check(x.columns(), observation, scale)?;
-    let distance = |row: &[f32]| -> f64 {
-        let scaled =
-            row.iter().zip(observation).zip(scale).map(|((&x, o), s)| (f64::from(x) - o) / s);
+    let distance = |row: &[f64]| -> f64 {
+        let scaled = row.iter().zip(observation).zip(scale).map(|((x, o), s)| (x - o) / s);
         scaled.map(|z| z * z).sum::<f64>().sqrt()
     };
     let whole = x.iter().filter(|row| !row.iter().any(|x| x.is_nan()));
@@ -73,16 +72,16 @@ pub fn nlog(log_q_truth: f64, accepted: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn median(data: &[f32], observation: &[f64], scale: &[f64]) -> Result<f64> {
+    fn median(data: &[f64], observation: &[f64], scale: &[f64]) -> Result<f64> {
         median_distance(Rows::new("x", data, 1)?, observation, scale)
     }
 
     #[test]
     fn middle_distances_and_failed_rows() -> Result<()> {
         assert_eq!(median(&[4.0, 1.0], &[0.0], &[1.0])?, 2.5);
-        assert_eq!(median(&[4.0, f32::NAN, 1.0, -7.0], &[0.0], &[2.0])?, 2.0);
-        assert_eq!(median(&[f32::INFINITY, 1.0, 2.0], &[1.0], &[1.0])?, 1.0);
-        assert_eq!(median(&[f32::NEG_INFINITY], &[1.0], &[1.0])?, f64::INFINITY);
+        assert_eq!(median(&[4.0, f64::NAN, 1.0, -7.0], &[0.0], &[2.0])?, 2.0);
+        assert_eq!(median(&[f64::INFINITY, 1.0, 2.0], &[1.0], &[1.0])?, 1.0);
+        assert_eq!(median(&[f64::NEG_INFINITY], &[1.0], &[1.0])?, f64::INFINITY);
         Ok(())
     }
 
@@ -91,7 +90,7 @@ mod tests {
         let message = |found: Result<f64>| found.unwrap_err().to_string();
         let long = message(median(&[1.0], &[0.0, 0.0], &[1.0]));
         assert!(long.starts_with("observation has 2 numbers, but 1 are needed"), "{long}");
-        let empty = message(median(&[f32::NAN], &[0.0], &[1.0]));
+        let empty = message(median(&[f64::NAN], &[0.0], &[1.0]));
         assert!(empty.starts_with("x has 0 rows without NaN, but 1 are needed"), "{empty}");
         let zero = message(median(&[1.0], &[0.0], &[0.0]));
         assert_eq!(zero, "scale is 0, but it must be positive and finite in every column");

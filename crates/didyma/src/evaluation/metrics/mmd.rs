@@ -36,7 +36,7 @@ pub fn mmd2(reference: Rows, samples: Rows, threads: usize) -> Result<f64> {
         let remedy = "positive: half of its pairs are equal; give reference samples that differ";
         return Err(Error::setting(name, 0, remedy));
     }
-    let kernel = |a: &[f32], b: &[f32]| (-square_distance(a, b) / (2.0 * sigma2)).exp();
+    let kernel = |a: &[f64], b: &[f64]| (-square_distance(a, b) / (2.0 * sigma2)).exp();
     let within = |rows: Rows| {
         let sum = sum_rows(rows.len(), threads, |i| {
             (0..i).map(|j| kernel(rows.row(i), rows.row(j))).sum()
@@ -56,8 +56,8 @@ fn pairs(rows: usize) -> u64 {
     rows * (rows - 1) / 2
 }
 
-fn square_distance(a: &[f32], b: &[f32]) -> f64 {
-    let square = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).powi(2);
+fn square_distance(a: &[f64], b: &[f64]) -> f64 {
+    let square = |(&a, &b): (&f64, &f64)| (a - b).powi(2);
     a.iter().zip(b).map(square).sum()
 }
 
@@ -121,11 +121,11 @@ mod tests {
         let mut rng = Streams::new(2).stream(Purpose::Synthetic, 0, 0);
         // Whole numbers have many ties; 4 and 5 rows have even, 3 and 7 odd numbers of pairs.
         for (n, whole) in [(2, false), (3, true), (4, false), (5, true), (7, false), (60, true)] {
-            let draw = |_| match rng.random_range(-3.0f32..3.0) {
+            let draw = |_| match rng.random_range(-3.0f64..3.0) {
                 v if whole => v.round(),
                 v => v,
             };
-            let data: Vec<f32> = (0..2 * n).map(draw).collect();
+            let data: Vec<f64> = (0..2 * n).map(draw).collect();
             let rows = Rows::new("rows", &data, 2)?;
             let square = |i, j| square_distance(rows.row(i), rows.row(j));
             let mut all: Vec<f64> =

@@ -61,7 +61,7 @@ fn direction(dim: usize, streams: &Streams, index: u64) -> Vec<f64> {
 }
 
 fn sorted_projection(rows: Rows, direction: &[f64]) -> Vec<f64> {
-    let project = |row: &[f32]| row.iter().zip(direction).map(|(&x, u)| f64::from(x) * u).sum();
+    let project = |row: &[f64]| row.iter().zip(direction).map(|(x, u)| x * u).sum();
     let mut projected: Vec<f64> = rows.iter().map(project).collect();
     projected.sort_unstable_by(f64::total_cmp);
     projected

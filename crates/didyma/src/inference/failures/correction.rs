@@ -76,7 +76,7 @@ impl Failing {
         } else if !likelihood {
             // Where nothing succeeds there are no inner samples either, and nothing would keep q away: failed rows do.
             if let Some(validity) = depends {
-                let theta: Vec<f32> = records.failures().flatten().copied().collect();
+                let theta: Vec<f64> = records.failures().flatten().copied().collect();
                 let s = validity.probabilities(Rows::new("theta", &theta, validity.dim())?);
                 let never = failed.zip(s).filter(|(_, s)| *s <= FLOOR);
                 self.inner_only = never.map(|(row, _)| row).collect();

@@ -16,6 +16,7 @@ pub(super) use correction::Failing;
 pub use report::{Correction, ValidityReport};
 
 use crate::error::Result;
+use crate::math::mean_and_deviation;
 use crate::network::classifier::Labelled;
 use crate::network::folds::{FOLDS, fold_rows};
 use crate::network::mlp::Mlp;
@@ -53,8 +54,8 @@ const BATCH: usize = 256;
 /// // Simulations succeed with probability 1 − θ / 2.
 /// let prior = Prior::uniform(["theta"], [0.0], [1.0])?;
 /// let mut rng = Streams::new(1).stream(Purpose::Synthetic, 0, 0);
-/// let theta: Vec<f32> = (0..2000).map(|_| rng.random()).collect();
-/// let succeeded: Vec<bool> = theta.iter().map(|t| rng.random::<f32>() < 1.0 - t / 2.0).collect();
+/// let theta: Vec<f64> = (0..2000).map(|_| rng.random()).collect();
+/// let succeeded: Vec<bool> = theta.iter().map(|t| rng.random::<f64>() < 1.0 - t / 2.0).collect();
 /// let rows = Rows::new("theta", &theta, 1)?;
 /// let validity = Validity::fit(&prior, rows, &succeeded, Streams::new(1), 1, 1)?.unwrap();
 /// assert!(validity.depends());
@@ -191,16 +192,15 @@ impl Validity {
 
     /// A row as the networks see it: in the space where the prior is standard normal, in standard deviations of the
     /// simulations.
-    fn inputs(&self, theta: &[f32]) -> Vec<f32> {
+    fn inputs(&self, theta: &[f64]) -> Vec<f32> {
         let z = unbounded(&self.prior, theta);
         z.iter().zip(&self.scales).map(|(z, (mean, sd))| ((z - mean) / sd) as f32).collect()
     }
 }
 
-fn unbounded(prior: &Prior, theta: &[f32]) -> Vec<f64> {
-    let theta: Vec<f64> = theta.iter().map(|&t| f64::from(t)).collect();
+fn unbounded(prior: &Prior, theta: &[f64]) -> Vec<f64> {
     let mut z = vec![0.0; theta.len()];
-    prior.unbounded(&theta, &mut z);
+    prior.unbounded(theta, &mut z);
     z
 }
 
@@ -225,10 +225,9 @@ fn scales(prior: &Prior, theta: Rows) -> Vec<(f64, f64)> {
 
 /// The mean, and how many of its standard errors it is away from 0.
 fn mean_and_z(gains: &[f64]) -> (f64, f64) {
-    let n = gains.len() as f64;
-    let mean = gains.iter().sum::<f64>() / n;
-    let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, if variance > 0.0 { mean / (variance / n).sqrt() } else { 0.0 })
+    let (mean, deviation) = mean_and_deviation(gains);
+    let error = deviation / (gains.len() as f64).sqrt();
+    (mean, if error > 0.0 { mean / error } else { 0.0 })
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ fn simulated(
     dim: usize,
     n: usize,
     seed: u64,
-    s: impl Fn(&[f32]) -> f64,
-) -> (Prior, Vec<f32>, Vec<bool>) {
+    s: impl Fn(&[f64]) -> f64,
+) -> (Prior, Vec<f64>, Vec<bool>) {
     let normal = Marginal::Normal { mean: 0.0, sd: 1.0 };
     let prior = Prior::new((0..dim).map(|i| (format!("t{i}"), normal))).unwrap();
     let streams = Streams::new(seed);
@@ -20,7 +20,7 @@ fn simulated(
     (prior, theta, succeeded)
 }
 
-fn fit(dim: usize, n: usize, seed: u64, s: impl Fn(&[f32]) -> f64) -> Validity {
+fn fit(dim: usize, n: usize, seed: u64, s: impl Fn(&[f64]) -> f64) -> Validity {
     let (prior, theta, succeeded) = simulated(dim, n, seed, s);
     let theta = Rows::new("theta", &theta, dim).unwrap();
     Validity::fit(&prior, theta, &succeeded, Streams::new(seed), 1, 2).unwrap().unwrap()
@@ -31,8 +31,8 @@ fn logistic(u: f64) -> f64 {
 }
 
 /// Two thirds succeed; steep in the first parameter, bent in the second.
-fn curved(theta: &[f32]) -> f64 {
-    let (a, b) = (f64::from(theta[0]), f64::from(theta[1]));
+fn curved(theta: &[f64]) -> f64 {
+    let (a, b) = (theta[0], theta[1]);
     logistic(2.5 * a + b * b)
 }
 
@@ -77,7 +77,7 @@ fn a_constant_rate_is_not_taken_for_more() {
 /// = 0.03 nats. Its z of n rows is about √(0.03 n / 2): 5.5 of 2000.
 #[test]
 fn a_weak_dependence_is_seen() {
-    let weak = |theta: &[f32]| 0.7 + 0.14 * f64::from(theta[1]).clamp(-1.0, 1.0);
+    let weak = |theta: &[f64]| 0.7 + 0.14 * theta[1].clamp(-1.0, 1.0);
     let found = fit(2, 2000, 1, weak);
     assert!(found.depends() && found.z() < 12.0, "{}", found.z());
 }
@@ -106,8 +106,8 @@ fn threads_change_nothing_and_a_handful_teaches_nothing() {
 fn a_law_that_is_cut_off_is_told_from_one_that_ends() {
     let found = fit(2, 3000, 1, |theta| f64::from(u8::from(theta[0] > -0.5)));
     let (_, mut draws, _) = simulated(2, 4000, 2, |_| 1.0);
-    let share = |draws: &[f32]| found.share_beyond(Rows::new("draws", draws, 2).unwrap());
-    let cut: Vec<f32> =
+    let share = |draws: &[f64]| found.share_beyond(Rows::new("draws", draws, 2).unwrap());
+    let cut: Vec<f64> =
         draws.chunks_exact(2).flat_map(|row| [-0.5 + row[0].abs(), row[1]]).collect();
     assert!((0.035..0.1).contains(&share(&cut)), "{}", share(&cut));
     draws.chunks_exact_mut(2).for_each(|row| row[0] = 0.7 + 0.3 * row[0]);

@@ -39,7 +39,7 @@ fn unbounded(prior: &Prior, theta: Rows) -> Vec<Vec<f64>> {
     let mut columns = vec![Vec::with_capacity(theta.len()); prior.dim()];
     let mut z = vec![0.0; prior.dim()];
     for row in theta.iter() {
-        prior.unbounded(&row.iter().map(|&t| t.into()).collect::<Vec<_>>(), &mut z);
+        prior.unbounded(row, &mut z);
         columns.iter_mut().zip(&z).for_each(|(column, &z)| column.push(z));
     }
     columns.iter_mut().for_each(|column| column.sort_unstable_by(f64::total_cmp));
@@ -117,7 +117,7 @@ mod tests {
             let other = prior.sample_rows(500, &other, 1);
             assert_eq!(unlike(&prior, rows, Rows::new("theta", &other, 2).unwrap()), None);
             // Half the range: D = 1/2, or as far from a sample of it.
-            let narrow: Vec<f32> =
+            let narrow: Vec<f64> =
                 theta.chunks_exact(2).flat_map(|t| [1.0 + t[0].abs() / 2.0, t[1]]).collect();
             let narrow = Rows::new("theta", &narrow, 2).unwrap();
             let told = unlike_prior(&prior, narrow).unwrap();

@@ -35,7 +35,7 @@ pub enum Drawn<'a> {
 }
 
 /// x of a simulation, or why there is none.
-pub type Outcome = std::result::Result<Vec<f32>, String>;
+pub type Outcome = std::result::Result<Vec<f64>, String>;
 
 /// What numbers that a simulator gave count as: a row with NaN or infinity is a failure.
 pub fn outcome(x: &[f64]) -> Outcome {
@@ -76,9 +76,9 @@ pub struct Steps {
     pub(crate) finished: Vec<(RoundReport, Posterior)>,
     training: Option<Training>,
     /// What the round under way is to simulate, if it was asked.
-    proposed: Vec<f32>,
+    proposed: Vec<f64>,
     /// What it was given beside that, as draws of the prior and of the posterior.
-    claimed: [Vec<f32>; 2],
+    claimed: [Vec<f64>; 2],
     /// Epochs as a run logs them.
     pub(crate) epochs: Vec<EpochRecord>,
 }
@@ -139,7 +139,7 @@ impl Steps {
     }
 
     /// The place in the round of parameters that were proposed, if they are a run of those.
-    pub fn number_of(&self, theta: &[f32]) -> Option<u64> {
+    pub fn number_of(&self, theta: &[f64]) -> Option<u64> {
         let dim = self.prior.dim();
         let mut rows = self.proposed.chunks_exact(dim).enumerate();
         let first = theta.get(..dim)?;
@@ -164,7 +164,7 @@ impl Steps {
     }
 
     /// Parameters for the round under way, row after row: of the prior at first, then where the method looks.
-    pub fn propose(&mut self, count: usize, machine: impl Into<Machine>) -> Result<&[f32]> {
+    pub fn propose(&mut self, count: usize, machine: impl Into<Machine>) -> Result<&[f64]> {
         let round = self.round();
         if self.appended() > 0 {
             let fault = "already has simulations: train on them first".into();
@@ -186,7 +186,7 @@ impl Steps {
             return Err(Error::Shape { name, unit, found, expected, why: "one for each theta" });
         }
         for row in theta.iter() {
-            self.prior.expect_inside(&row.iter().map(|&t| t.into()).collect::<Vec<_>>())?;
+            self.prior.expect_inside(row)?;
         }
         self.check_drawn(theta, drawn)?;
         // What was trained of the round rests on fewer rows.

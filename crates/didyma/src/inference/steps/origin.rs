@@ -10,12 +10,20 @@ use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use std::collections::HashSet;
 
+/// θ in single precision, as many a simulator takes it: what comes back so is still what was proposed.
+fn single(theta: &[f64]) -> Vec<f64> {
+    theta.iter().map(|&t| f64::from(t as f32)).collect()
+}
+
 impl Steps {
     /// Refuses parameters that were not drawn where the round needs them. Those of one round are looked at together: a few at
     /// a time could be drawn from anything.
     pub(super) fn check_drawn(&mut self, theta: Rows, drawn: Drawn) -> Result<()> {
         let from = self.appended() * self.prior.dim();
-        if self.proposed.get(from..from + theta.data().len()) == Some(theta.data()) {
+        let proposed = self.proposed.get(from..from + theta.data().len());
+        if proposed
+            .is_some_and(|proposed| proposed == theta.data() || single(proposed) == theta.data())
+        {
             return Ok(());
         }
         self.check_new(theta)?;
@@ -49,8 +57,10 @@ impl Steps {
                 row.round
             ));
         }
-        let bits = |row: &[f32]| row.iter().map(|t| t.to_bits()).collect::<Vec<u32>>();
-        let proposed: HashSet<_> = self.proposed.chunks_exact(self.prior.dim()).map(bits).collect();
+        let bits = |row: &[f64]| row.iter().map(|t| t.to_bits()).collect::<Vec<u64>>();
+        let rows = || self.proposed.chunks_exact(self.prior.dim());
+        let proposed: HashSet<_> =
+            rows().map(bits).chain(rows().map(|row| bits(&single(row)))).collect();
         match !proposed.is_empty() && theta.iter().all(|row| proposed.contains(&bits(row))) {
             true => self.refused(
                 "takes all parameters that were proposed, in their order, and some are missing or out of it here: leave failed \

@@ -155,7 +155,7 @@ impl<'a> TruncatedPrior<'a> {
             return Ok(Samples { theta, dim, acceptance });
         }
         let theta = |c: Candidate| c.point.theta;
-        let mut rows: Vec<Vec<f32>> = pilot.into_iter().filter(accepts).map(theta).collect();
+        let mut rows: Vec<Vec<f64>> = pilot.into_iter().filter(accepts).map(theta).collect();
         while rows.len() < count {
             if drawn >= count.saturating_mul(PATIENCE) {
                 return Err(Error::ThinRegion { drawn, accepted: rows.len() });
@@ -326,15 +326,15 @@ mod tests {
             prior.sample_rows(200_000, &Streams::new(5).simulations(Purpose::Posterior, 0), 2);
         let log_q = posterior.log_density(Rows::new("theta", &uniform, 2).unwrap(), 2).unwrap();
         let inside = uniform.chunks_exact(2).zip(&log_q);
-        let inside: Vec<&[f32]> =
+        let inside: Vec<&[f64]> =
             inside.filter(|(_, l)| **l >= region.log_threshold()).map(|(row, _)| row).collect();
         assert!(inside.len() > 1000, "{} of the prior's draws", inside.len());
         for (name, statistic) in [
-            ("a", (|r| r[0].into()) as fn(&[f32]) -> f64),
-            ("b", |r| r[1].into()),
-            ("a²", |r| f64::from(r[0]).powi(2)),
-            ("b²", |r| f64::from(r[1]).powi(2)),
-            ("ab", |r| f64::from(r[0] * r[1])),
+            ("a", (|r| r[0]) as fn(&[f64]) -> f64),
+            ("b", |r| r[1]),
+            ("a²", |r| r[0].powi(2)),
+            ("b²", |r| r[1].powi(2)),
+            ("ab", |r| r[0] * r[1]),
         ] {
             let moments = |values: Vec<f64>| {
                 let (n, mean) =

@@ -27,7 +27,7 @@ impl TruncatedPrior<'_> {
         count: usize,
         swarm: &[Candidate],
         threads: usize,
-    ) -> Result<Vec<f32>> {
+    ) -> Result<Vec<f64>> {
         let log_weights: Vec<f64> = swarm.iter().map(|c| c.log_weight(1.0)).collect();
         let cumulative = Cumulative::new(&normalised(&log_weights));
         let blocks = parallel::map(count.div_ceil(BLOCK), threads, |block| {

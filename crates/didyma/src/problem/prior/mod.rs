@@ -150,17 +150,17 @@ impl Prior {
         count: usize,
         streams: &SimulationStreams,
         threads: usize,
-    ) -> Vec<f32> {
+    ) -> Vec<f64> {
         parallel::rows(count, threads, |row, to| {
             let mut theta = vec![0.0; self.dim()];
             self.sample(&mut streams.stream(row as u64), &mut theta);
-            to.extend(self.rounded_inside(&theta));
+            to.extend(self.nearest_inside(&theta));
         })
     }
 
-    /// θ in single precision, strictly inside the support, whatever rounding does.
-    pub fn rounded_inside<'a>(&'a self, theta: &'a [f64]) -> impl Iterator<Item = f32> + 'a {
-        self.zip(theta).map(|(marginal, value)| marginal.rounded_inside(value))
+    /// θ strictly inside the support, whatever rounding did.
+    pub fn nearest_inside<'a>(&'a self, theta: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        self.zip(theta).map(|(marginal, value)| marginal.nearest_inside(value))
     }
 
     /// Maps θ inside the support to z in R^D; returns log |dθ/dz|.
@@ -218,10 +218,10 @@ mod tests {
             [-5.0, 1e-300, 1e300],
             [0.2, 1.0, 1.0],
         ] {
-            let rounded: Vec<f64> = prior.rounded_inside(&theta).map(f64::from).collect();
-            prior.expect_inside(&rounded).unwrap();
+            let inside: Vec<f64> = prior.nearest_inside(&theta).collect();
+            prior.expect_inside(&inside).unwrap();
         }
-        assert!(prior.rounded_inside(&[0.2, 1.0, -1.5]).eq([0.2, 1.0, -1.5]));
+        assert!(prior.nearest_inside(&[0.2, 1.0, -1.5]).eq([0.2, 1.0, -1.5]));
     }
 
     #[test]

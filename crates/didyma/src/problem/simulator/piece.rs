@@ -32,7 +32,7 @@ impl Work<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Piece {
     pub(super) rows: Range<usize>,
-    pub(super) x: Vec<f32>,
+    pub(super) x: Vec<f64>,
     pub(super) failures: Vec<Failure>,
 }
 
@@ -64,9 +64,9 @@ impl Piece {
     #[inline]
     pub(super) fn push_checked(&mut self, x: &[f64], result: Result<(), SimulationFailed>) {
         match result {
-            Ok(()) => self.x.extend(x.iter().map(|&v| v as f32)),
+            Ok(()) => self.x.extend(x),
             Err(SimulationFailed(reason)) => {
-                self.x.resize(self.x.len() + x.len(), f32::NAN);
+                self.x.resize(self.x.len() + x.len(), f64::NAN);
                 self.failures.push(Failure { row: self.rows.end, reason });
             }
         }
@@ -75,15 +75,15 @@ impl Piece {
 }
 
 /// What a row of summaries counts as: those, or why they are a failure.
-pub(crate) fn outcome(x: &[f64]) -> Result<Vec<f32>, String> {
+pub(crate) fn outcome(x: &[f64]) -> Result<Vec<f64>, String> {
     finite(x).map_err(|SimulationFailed(why)| why)?;
-    Ok(x.iter().map(|&v| v as f32).collect())
+    Ok(x.to_vec())
 }
 
-/// What is stored is f32: a number beyond its range is as useless as an infinite one.
+/// Requires summaries to be numbers.
 #[inline]
 pub(super) fn finite(x: &[f64]) -> Result<(), SimulationFailed> {
-    match x.iter().position(|&v| !(v as f32).is_finite()) {
+    match x.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
         Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, x[i]))),
     }

@@ -25,7 +25,7 @@ const WATCHED: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct Simulations {
     /// x, row after row; NaN throughout a row that failed.
-    pub x: Vec<f32>,
+    pub x: Vec<f64>,
     /// Failed simulations in the order of their rows.
     pub failures: Vec<Failure>,
     /// Rows that were simulated: all, unless the observer stopped the run.
@@ -46,7 +46,7 @@ pub struct Progress<'a> {
     /// The rows that are new; none where nothing has come for a while.
     pub rows: Range<usize>,
     /// Their summaries; NaN throughout a row that failed.
-    pub x: &'a [f32],
+    pub x: &'a [f64],
     /// Those of them that failed.
     pub failures: &'a [Failure],
 }
@@ -123,7 +123,7 @@ fn gather(
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     interrupt: &mut dyn FnMut(),
 ) -> Simulations {
-    let x = vec![f32::NAN; total * x_dim];
+    let x = vec![f64::NAN; total * x_dim];
     let mut found = Simulations { x, failures: Vec::new(), done: 0, seconds: 0.0 };
     let mut stopped = false;
     loop {
@@ -198,15 +198,10 @@ impl Worker<'_> {
     }
 
     fn one_by_one(&self, rows: Range<usize>, take: &mut impl Take) {
-        let mut theta = vec![0.0; self.work.theta.columns()];
         let mut x = vec![0.0; self.simulator.x_dim()];
         for row in rows {
-            theta
-                .iter_mut()
-                .zip(self.work.theta.row(row))
-                .for_each(|(to, &from)| *to = f64::from(from));
             let mut rng = self.work.stream(row);
-            let result = simulate_once(self.simulator, &theta, &mut rng, &mut x);
+            let result = simulate_once(self.simulator, self.work.theta.row(row), &mut rng, &mut x);
             take(&x, result);
         }
     }
@@ -215,7 +210,7 @@ impl Worker<'_> {
         for start in rows.clone().step_by(batch) {
             let mut jobs: Vec<Job> = (start..rows.end.min(start + batch))
                 .map(|row| Job {
-                    theta: self.work.theta.row(row).iter().map(|&v| f64::from(v)).collect(),
+                    theta: self.work.theta.row(row).to_vec(),
                     rng: self.work.stream(row),
                     x: vec![f64::NAN; self.simulator.x_dim()],
                     result: Ok(()),

@@ -22,13 +22,13 @@ impl Task {
     /// assert!(theta.len() == 2000 && theta.iter().all(|t| t.abs() < 0.35));
     /// # Ok::<(), didyma::Error>(())
     /// ```
-    pub fn reference(&self, count: usize, streams: &Streams, threads: usize) -> Result<Vec<f32>> {
+    pub fn reference(&self, count: usize, streams: &Streams, threads: usize) -> Result<Vec<f64>> {
         let streams = streams.simulations(Purpose::Posterior, 0);
         match (self.reference, self.density) {
             (Reference::Exact(sample), _) => Ok(parallel::rows(count, threads, |row, to| {
                 let mut theta = vec![0.0; self.problem.prior().dim()];
                 sample(self.problem.observation(), &mut streams.stream(row as u64), &mut theta);
-                to.extend(theta.iter().map(|&t| t as f32));
+                to.extend(theta);
             })),
             (Reference::Chain { flips }, Density::Unnormalised(density)) => {
                 Ok(self.chains(count, threads, &streams, density, flips))
@@ -45,7 +45,7 @@ impl Task {
         streams: &SimulationStreams,
         density: LogPosterior,
         flips: &[usize],
-    ) -> Vec<f32> {
+    ) -> Vec<f64> {
         let chains = parallel::map(count.div_ceil(OF_A_CHAIN), threads, |i| {
             let mut rng = streams.stream(i as u64);
             let log_density = |theta: &[f64]| density(self.problem.observation(), theta);
@@ -53,7 +53,7 @@ impl Task {
             let mut rows = Vec::with_capacity(OF_A_CHAIN * self.problem.prior().dim());
             for _ in 0..OF_A_CHAIN {
                 let start = rows.len();
-                rows.extend(chain.next(&mut rng).iter().map(|&theta| theta as f32));
+                rows.extend_from_slice(chain.next(&mut rng));
                 for &place in flips {
                     if rng.random() {
                         rows[start + place] = -rows[start + place];
@@ -68,15 +68,16 @@ impl Task {
     }
 
     /// Stored rows are in random order, so that the first ones are as good a sample as any.
-    fn stored(&self, count: usize, bytes: &[u8]) -> Result<Vec<f32>> {
+    fn stored(&self, count: usize, bytes: &[u8]) -> Result<Vec<f64>> {
         let dim = self.problem.prior().dim();
         let available = bytes.len() / 4 / dim;
         if count > available {
             let why = format!("at most {available}, the rows that are stored for {}", self.name);
             return Err(Error::setting("count", count, why));
         }
-        let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        Ok(bytes.chunks_exact(4).take(count * dim).map(number).collect())
+        let (numbers, _) = bytes.as_chunks();
+        let number = |&bytes: &[u8; 4]| f64::from(f32::from_le_bytes(bytes));
+        Ok(numbers.iter().take(count * dim).map(number).collect())
     }
 }
 
@@ -96,8 +97,7 @@ mod tests {
             let rows = task.stored(10_000, bytes).unwrap();
             let support = task.support.as_ref().unwrap_or(task.problem.prior());
             for row in rows.chunks_exact(dim) {
-                let theta: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
-                assert!(support.contains(&theta), "{name}: {theta:?}");
+                assert!(support.contains(row), "{name}: {row:?}");
             }
             assert!(task.stored(10_001, bytes).is_err());
         }
@@ -110,7 +110,7 @@ mod tests {
         let rows = task.reference(10_000, &Streams::new(1), 1).unwrap();
         let known = [(-4.6095, 0.0825), (-0.626, 0.085), (-0.0835, 0.1065), (-4.692, 0.1005)];
         for (k, (mean, sd)) in known.into_iter().enumerate() {
-            let column = || rows.iter().skip(k).step_by(4).map(|&v| f64::from(v));
+            let column = || rows.iter().skip(k).step_by(4).copied();
             let found = column().sum::<f64>() / 1e4;
             let found_sd = (column().map(|v| (v - found).powi(2)).sum::<f64>() / 1e4).sqrt();
             assert!((found - mean).abs() < 0.03, "{k}: {found}");

@@ -38,8 +38,8 @@ impl Task {
 }
 
 /// The standard deviation of the finite ones; 1 if they are all the same.
-fn deviation<'a>(values: impl Iterator<Item = &'a f32> + Clone) -> f64 {
-    let values = values.filter(|x| x.is_finite()).map(|&x| f64::from(x));
+fn deviation<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> f64 {
+    let values = values.filter(|x| x.is_finite()).copied();
     let n = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / n;
     let sd = (values.map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();

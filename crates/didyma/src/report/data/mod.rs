@@ -6,6 +6,6 @@ mod compare;
 mod run;
 
 pub(super) use checks::{Check, checks};
-pub use columns::{Columns, columns, moments};
+pub use columns::{Columns, columns};
 pub use compare::{Cohort, Comparison};
 pub use run::RunData;

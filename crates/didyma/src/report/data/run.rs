@@ -127,8 +127,8 @@ impl RunData {
     ) -> Result<Self> {
         let Some(samples) = &self.samples else { return Ok(self) };
         let drawn = samples.first().map_or(0, Vec::len).min(simulations);
-        let row = |i: usize| samples.iter().map(move |column| column[i] as f32);
-        let theta: Vec<f32> = (0..drawn).flat_map(row).collect();
+        let row = |i: usize| samples.iter().map(move |column| column[i]);
+        let theta: Vec<f64> = (0..drawn).flat_map(row).collect();
         let streams = Streams::new(self.manifest.config.seed);
         let found = predictive(simulator, &theta, streams, threads)?;
         Ok(Self { predictive: Some(found), ..self })
@@ -195,7 +195,7 @@ fn reference(task: &Task, streams: Streams, threads: usize) -> Result<Option<Col
 
 fn predictive(
     simulator: &dyn Simulator,
-    theta: &[f32],
+    theta: &[f64],
     streams: Streams,
     threads: usize,
 ) -> Result<Columns> {
@@ -233,7 +233,7 @@ fn by_round(rows: &[SimulatedRow], dim: usize) -> (Vec<Columns>, Vec<(usize, usi
     let rounds = rows.iter().map(|row| row.round).max().unwrap_or(0);
     let of = |round| rows.iter().filter(move |row| row.round == round);
     let proposals = (1..=rounds).map(|round| {
-        let column = |i: usize| of(round).map(|row| f64::from(row.theta[i])).collect();
+        let column = |i: usize| of(round).map(|row| row.theta[i]).collect();
         (0..dim).map(column).collect()
     });
     let counts = (1..=rounds).map(|r| (of(r).count(), of(r).filter(|row| row.x.is_err()).count()));

@@ -1,7 +1,8 @@
 //! The posterior: every chosen parameter alone, and every two of them together.
 
 use super::{Figure, Kind};
-use crate::report::data::{Columns, Comparison, RunData, moments};
+use crate::math::mean_and_deviation;
+use crate::report::data::{Columns, Comparison, RunData};
 use didyma_plot::{
     Anchor, Canvas, Density, Frame, Histogram, Ink, Label, Place, Range, Scale, Stroke, number,
     number_to, shortened, view,
@@ -55,7 +56,8 @@ pub(super) fn chosen(runs: &Comparison) -> Vec<usize> {
     let mut order: Vec<usize> = (0..runs.first().dim()).collect();
     let sampled = runs.runs().find_map(|run| Some((run.samples.as_ref()?, run.proposals.first()?)));
     if let Some((samples, prior)) = sampled.filter(|_| order.len() > MOST) {
-        let narrowed = |i: usize| moments(&samples[i]).1 / moments(&prior[i]).1;
+        let narrowed =
+            |i: usize| mean_and_deviation(&samples[i]).1 / mean_and_deviation(&prior[i]).1;
         order.sort_by(|&a, &b| narrowed(a).total_cmp(&narrowed(b)));
     }
     order.truncate(MOST);
@@ -113,7 +115,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
 
 /// A parameter in words, for those who cannot see it.
 fn told(run: &RunData, layer: &Layer, i: usize) -> String {
-    let (mean, sd) = moments(&layer.samples[i]);
+    let (mean, sd) = mean_and_deviation(&layer.samples[i]);
     let [mean, sd] = [mean, sd].map(|value| number_to(value, sd / 20.0));
     format!("{} {mean} ± {sd}", run.label(i))
 }

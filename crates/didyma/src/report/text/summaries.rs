@@ -30,7 +30,7 @@ impl Summaries {
         {
             ranges.resize(x.len(), (f64::INFINITY, f64::NEG_INFINITY));
             for ((low, high), &value) in ranges.iter_mut().zip(x) {
-                (*low, *high) = (low.min(value.into()), high.max(value.into()));
+                (*low, *high) = (low.min(value), high.max(value));
             }
         }
         Self { names, ranges }
@@ -39,9 +39,8 @@ impl Summaries {
     /// The first summary that is outside by more than so many widths, and its range.
     fn outside(&self, x: &[f64], widths: f64) -> Option<String> {
         let far = |(x, (low, high)): (&f64, &(f64, f64))| {
-            // Simulations are kept in single precision.
-            let (x, margin) = (f64::from(*x as f32), widths * (high - low));
-            x < low - margin || x > high + margin
+            let margin = widths * (high - low);
+            *x < low - margin || *x > high + margin
         };
         let column = x.iter().zip(&self.ranges).position(far)?;
         let ((low, high), number) = (self.ranges[column], format!("summary {}", column + 1));
@@ -76,7 +75,7 @@ mod tests {
 
     #[test]
     fn an_observation_is_near_outside_or_far() {
-        let row = |round, x: Vec<f32>| SimulatedRow { round, index: 0, theta: vec![0.0], x: Ok(x) };
+        let row = |round, x: Vec<f64>| SimulatedRow { round, index: 0, theta: vec![0.0], x: Ok(x) };
         let failed = SimulatedRow { round: 2, index: 3, theta: vec![0.0], x: Err("no".to_owned()) };
         let rows = [row(1, vec![9.0, 9.0]), row(2, vec![0.0, 5.0]), row(2, vec![1.0, 6.0]), failed];
         let names = || vec!["mean".to_owned(), "sd".to_owned()];

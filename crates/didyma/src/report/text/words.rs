@@ -1,8 +1,9 @@
 //! What is told of a run in words and tables.
 
 use super::commands::predicting;
+use crate::math::mean_and_deviation;
 use crate::problem::prior::{Marginal, Prior};
-use crate::report::data::{RunData, checks, moments};
+use crate::report::data::{RunData, checks};
 use didyma_plot::quantile;
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ pub fn parameter_lines(
     let line = |(i, column): (usize, &Vec<f64>)| {
         let mut sorted = column.clone();
         sorted.sort_unstable_by(f64::total_cmp);
-        let (mean, sd) = moments(&sorted);
+        let (mean, sd) = mean_and_deviation(&sorted);
         let parameter = &prior.parameters()[i];
         ParameterLine {
             name: parameter.name.clone(),

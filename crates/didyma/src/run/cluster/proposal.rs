@@ -5,6 +5,7 @@ use crate::inference::config::Config;
 use crate::problem::tasks::Task;
 use crate::rng::{Purpose, SimulationStreams, Streams};
 use crate::storage::files::write_whole;
+use crate::storage::table::digits;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub struct ProposalFile {
     /// Names of the parameters.
     pub names: Vec<String>,
     /// θ, row after row.
-    pub theta: Vec<f32>,
+    pub theta: Vec<f64>,
 }
 
 impl Origin {
@@ -66,7 +67,7 @@ impl ProposalFile {
     }
 
     /// θ of a row.
-    pub fn row(&self, index: usize) -> &[f32] {
+    pub fn row(&self, index: usize) -> &[f64] {
         &self.theta[index * self.names.len()..][..self.names.len()]
     }
 
@@ -84,7 +85,7 @@ impl ProposalFile {
         let streams = self.origin.streams();
         for index in 0..*simulations {
             let seed = streams.stream(index as u64).seed();
-            let numbers = self.row(index).iter().map(f32::to_string).collect::<Vec<_>>().join(",");
+            let numbers = self.row(index).iter().map(|&t| digits(t)).collect::<Vec<_>>().join(",");
             writeln!(text, "{index},{seed},{numbers}").expect("a string takes all");
         }
         write_whole(path, text.as_bytes())
@@ -144,8 +145,8 @@ fn origin(facts: &[(&str, &str)]) -> Parsed<Origin> {
 }
 
 /// θ of a line, if it is that of this simulation.
-fn numbers(line: &str, index: u64, seed: u64, columns: usize) -> Option<Vec<f32>> {
+fn numbers(line: &str, index: u64, seed: u64, columns: usize) -> Option<Vec<f64>> {
     let rest = line.strip_prefix(&format!("{index},{seed},"))?;
-    let theta: Vec<f32> = rest.split(',').map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    let theta: Vec<f64> = rest.split(',').map(|field| field.parse().ok()).collect::<Option<_>>()?;
     (theta.len() == columns && theta.iter().all(|t| t.is_finite())).then_some(theta)
 }

@@ -106,7 +106,7 @@ pub fn a_longer_dataset_changes_nothing_for_its_first_rows(device: &Arc<dyn Devi
 
 /// With the first ten rows once more at the end.
 fn longer(data: &Dataset) -> Dataset {
-    let more = |rows: Rows| [rows.data(), &rows.data()[..20]].concat();
+    let more = |rows: Rows<f32>| [rows.data(), &rows.data()[..20]].concat();
     let (theta, x) = (more(data.theta()), more(data.x()));
     let log_prior = [data.log_prior(), &[0.0; 10]].concat();
     let rows = |name, data| Rows::new(name, data, 2).unwrap();

@@ -44,7 +44,13 @@ impl Device for Counting {
 }
 
 impl Evaluator for Counting {
-    fn log_density(&self, flow: &SplineFlow, p: &[f32], theta: Rows, x: Rows) -> Result<Vec<f64>> {
+    fn log_density(
+        &self,
+        flow: &SplineFlow,
+        p: &[f32],
+        theta: Rows<f32>,
+        x: Rows<f32>,
+    ) -> Result<Vec<f64>> {
         self.count(1);
         Cpu.log_density(flow, p, theta, x)
     }

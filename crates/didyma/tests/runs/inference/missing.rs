@@ -75,7 +75,7 @@ fn prior() -> Prior {
 }
 
 /// Draws of p(θ) p(x_o | θ), or of that times s(θ).
-fn exact(meaning: Meaning, seed: u64) -> Vec<f32> {
+fn exact(meaning: Meaning, seed: u64) -> Vec<f64> {
     let mut rng = Streams::new(seed).stream(Purpose::Synthetic, 0, 0);
     let mut draws = Vec::new();
     while draws.len() < 2 * SAMPLES {
@@ -84,7 +84,7 @@ fn exact(meaning: Meaning, seed: u64) -> Vec<f32> {
             0.5 * x + 0.5f64.sqrt() * noise
         });
         if meaning == Meaning::Missing || rng.random::<f64>() < success(theta[0]) {
-            draws.extend(theta.map(|t| t as f32));
+            draws.extend(theta.map(|t| t));
         }
     }
     draws
@@ -118,7 +118,7 @@ fn told_from(posterior: &Posterior, meaning: Meaning) -> f64 {
     compare(&exact(meaning, 5), &found)
 }
 
-fn compare(a: &[f32], b: &[f32]) -> f64 {
+fn compare(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (Rows::new("a", a, 2).unwrap(), Rows::new("b", b, 2).unwrap());
     c2st(a, b, 2, &Streams::new(7)).unwrap()
 }
@@ -172,7 +172,7 @@ fn a_posterior_that_is_cut_off_is_told_and_does_not_leak() {
         (config.rounds, config.simulations, config.train.steps) = (3, 1000, Some(600));
         let found = run(Selective::Sharp, &config, State::default(), &mut ());
         let theta = samples(&found.posterior.unwrap(), SAMPLES);
-        let leaked = theta.chunks_exact(2).filter(|row| f64::from(row[0]) < BORDER).count();
+        let leaked = theta.chunks_exact(2).filter(|row| row[0] < BORDER).count();
         let leaked = leaked as f64 / SAMPLES as f64;
         let beyond = found.reports.last().unwrap().validity.unwrap().beyond.unwrap();
         eprintln!("{algorithm:?}: {leaked:.3} leaked, {beyond:.3} beyond");

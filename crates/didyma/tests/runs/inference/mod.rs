@@ -35,7 +35,7 @@ fn run(task: &Task, config: &Config) -> Inference {
     infer_from(&task.problem, None, config, 2, State::default(), &mut ()).unwrap()
 }
 
-fn samples(posterior: &Posterior, count: usize) -> Vec<f32> {
+fn samples(posterior: &Posterior, count: usize) -> Vec<f64> {
     let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
     posterior.draw(count, streams, 2).unwrap().theta
 }
@@ -49,8 +49,8 @@ fn every_task_runs_and_nothing_leaves_the_prior() {
         assert!(found.finished && found.reports.len() == 2, "{name}");
         assert!(found.reports.iter().all(|report| report.outside_prior == 0.0), "{name}");
         let theta = samples(&found.posterior.unwrap(), 500);
-        let inside = |row: &[f32]| {
-            let row: Vec<f64> = row.iter().map(|&t| f64::from(t)).collect();
+        let inside = |row: &[f64]| {
+            let row: Vec<f64> = row.to_vec();
             task.problem.prior().contains(&row)
         };
         assert!(theta.chunks_exact(task.problem.prior().dim()).all(inside), "{name}");
@@ -66,7 +66,7 @@ fn gaussian_errors(config: &Config) -> (f64, f64) {
     let theta = samples(&posterior, n);
     let (mut means, mut widths) = (0.0, 0.0);
     for (i, x) in task.problem.observation().iter().enumerate() {
-        let column = || theta.iter().skip(i).step_by(dim).map(|&t| f64::from(t));
+        let column = || theta.iter().skip(i).step_by(dim).copied();
         let mean = column().sum::<f64>() / n as f64;
         let sd = (column().map(|t| (t - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
         means += ((mean - 0.5 * x) / 0.05f64.sqrt()).powi(2) / dim as f64;

@@ -32,17 +32,17 @@ fn regions(a: f64, b: f64, middle: f64) -> [bool; 5] {
 fn masses(posterior: &Posterior, unbounded: bool, cells: usize) -> [f64; 5] {
     let (end, middle) = if unbounded { (14.0, 1.0) } else { (1.0, 0.5) };
     let step = 2.0 * end / cells as f64;
-    let axis: Vec<(f64, f32, f64)> = (0..cells)
+    let axis: Vec<(f64, f64, f64)> = (0..cells)
         .map(|i| {
             let v = (i as f64 + 0.5) * step - end;
             let share = 1.0 / (1.0 + (-v).exp());
             match unbounded {
-                true => (v, (2.0 * share - 1.0) as f32, 2.0 * share * (1.0 - share) * step),
-                false => (v, v as f32, step),
+                true => (v, (2.0 * share - 1.0), 2.0 * share * (1.0 - share) * step),
+                false => (v, v, step),
             }
         })
         .collect();
-    let theta: Vec<f32> = axis.iter().flat_map(|a| axis.iter().flat_map(|b| [a.1, b.1])).collect();
+    let theta: Vec<f64> = axis.iter().flat_map(|a| axis.iter().flat_map(|b| [a.1, b.1])).collect();
     let found = posterior.log_density(Rows::new("theta", &theta, 2).unwrap(), 2).unwrap();
     let mut masses = [0.0; 5];
     for (i, density) in found.iter().enumerate() {
@@ -68,7 +68,7 @@ fn check_law(profile: Profile, unbounded: bool) {
     let mut counts = [0.0; 5];
     for row in theta.chunks_exact(2) {
         let middle = if unbounded { 2.0 / (1.0 + (-1f64).exp()) - 1.0 } else { 0.5 };
-        let inside = regions(row[0].into(), row[1].into(), middle);
+        let inside = regions(row[0], row[1], middle);
         counts.iter_mut().zip(inside).filter(|(_, i)| *i).for_each(|(c, _)| *c += 1.0 / n as f64);
     }
     for (i, (count, mass)) in counts.into_iter().zip(fine).enumerate() {
@@ -113,7 +113,7 @@ fn a_saved_posterior_is_the_same_to_the_bit() {
 #[test]
 fn one_row_has_the_density_that_it_has_among_others() {
     let posterior = trained(Profile::Default);
-    let theta: Vec<f32> = (0..600).map(|i| ((i * 37) % 240) as f32 / 100.0 - 1.2).collect();
+    let theta: Vec<f64> = (0..600).map(|i| ((i * 37) % 240) as f64 / 100.0 - 1.2).collect();
     let all = posterior.log_density(Rows::new("theta", &theta, 2).unwrap(), 2).unwrap();
     for (row, expected) in theta.chunks_exact(2).zip(all) {
         let found = posterior.log_density(Rows::new("theta", row, 2).unwrap(), 1).unwrap()[0];

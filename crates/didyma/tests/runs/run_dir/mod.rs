@@ -41,12 +41,12 @@ const BATCH: u32 = 7;
 
 /// Simulation number `index`: every fifth fails.
 fn row(index: u32) -> SimulatedRow {
-    let number = index as f32;
+    let number = index as f64;
     let x = match index % 5 {
         4 => Err(format!("no solution for {index}")),
         _ => Ok(vec![number, -number, 0.1 * number]),
     };
-    SimulatedRow { round: 1 + index / 100, index: index % 100, theta: vec![number, f32::MIN], x }
+    SimulatedRow { round: 1 + index / 100, index: index % 100, theta: vec![number, f64::MIN], x }
 }
 
 fn rows(count: u32) -> Vec<SimulatedRow> {
