@@ -85,7 +85,7 @@ pub use inference::{
 pub use named::Named;
 pub use network::kernel;
 pub use prior::{Marginal, Prior};
-pub use problem::{Problem, ProblemRecord, Source, check, prior, simulator, tasks};
+pub use problem::{Oddity, Problem, ProblemRecord, Source, check, prior, simulator, tasks};
 pub use rows::Rows;
 pub use simulator::{Simulator, from_fn};
 pub use tasks::Task;

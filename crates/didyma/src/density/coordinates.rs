@@ -1,15 +1,17 @@
 //! The coordinates that the flow works in: θ ↦ z in R^D, x ↦ features, both of unit scale where it matters.
 //!
 //! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. Summaries may
-//! vary a hundred times less there than under the prior. So x is centred and scaled by the newest round's simulations.
-//! Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units features grow only
+//! vary a hundred times less there than under the prior. So x is centred and scaled by the newest round's simulations
+//! around x_o ([`super::scaling`]). Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units features grow only
 //! logarithmically, y = b asinh(v / b). θ is first taken to R^D by the prior's bijection, where nothing can leak outside
 //! the support, then centred and whitened by the first round: once for the whole run, since the flow's weights mean
 //! something in its coordinates. All of it is a bijection of θ whose Jacobian is known, so that q and the prior, and
 //! with them g = q / p, stay exactly what they are.
 
+use super::scaling::Scaling;
 use crate::error::{Error, Result};
 use crate::math::cholesky::Cholesky;
+use crate::math::mean_and_deviation;
 use crate::named::{Named, serde_by_name};
 use crate::problem::prior::Prior;
 use crate::rows::Rows;
@@ -53,6 +55,9 @@ impl Named for Scale {
 
 serde_by_name!(Space, Scale);
 
+/// Units from which features grow like the logarithm of a logarithm: a thousand scales, where the bend is at 3.
+const FAR: f64 = 20.0;
+
 /// How coordinates are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,22 +85,11 @@ pub struct Coordinates {
     x: Scaling,
 }
 
-/// v ↦ (v − mean) / scale, number by number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Scaling {
-    mean: Vec<f64>,
-    scale: Vec<f64>,
-}
-
-impl Scaling {
-    fn identity(dim: usize) -> Self {
-        Self { mean: vec![0.0; dim], scale: vec![1.0; dim] }
-    }
-}
-
 /// Simulations that coordinates are chosen by.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds<'a> {
+    /// The observation, whose neighbourhood matters.
+    pub x_o: &'a [f64],
     /// θ and x of the first round.
     pub first: (Rows<'a>, Rows<'a>),
     /// x of the newest round.
@@ -137,7 +131,7 @@ impl Coordinates {
 
     /// Coordinates for simulations of these rounds.
     pub fn of(config: &CoordinateConfig, prior: &Prior, rounds: &Rounds) -> Result<Self> {
-        let Rounds { first, newest, pool } = *rounds;
+        let Rounds { x_o, first, newest, pool } = *rounds;
         let plain = Self::plain(config.space, first.0.columns(), first.1.columns());
         let theta = match config.theta {
             Scale::None => plain.theta.clone(),
@@ -146,9 +140,9 @@ impl Coordinates {
         };
         let x = match config.x {
             Scale::None => plain.x.clone(),
-            Scale::First => robust_scaling(first.1, first.1),
-            Scale::Newest => robust_scaling(newest, first.1),
-            Scale::Pool => moment_scaling(pool.1),
+            Scale::First => Scaling::near(x_o, first.1, first.1),
+            Scale::Newest => Scaling::near(x_o, newest, first.1),
+            Scale::Pool => Scaling::moments(pool.1),
         };
         Ok(Self { bend: config.bend, theta, x, ..plain })
     }
@@ -183,8 +177,7 @@ impl Coordinates {
         let Whitening { mean, factor } = &self.theta;
         let finite = |numbers: &[f64]| numbers.iter().all(|v| v.is_finite());
         let theta = mean.len() == theta_dim && finite(mean) && factor.is_valid(theta_dim);
-        let x = (self.x.mean.len(), self.x.scale.len()) == (x_dim, x_dim) && finite(&self.x.mean);
-        theta && x && self.x.scale.iter().all(|s| s.is_finite() && *s > 0.0)
+        theta && self.x.is_valid(x_dim)
     }
 
     /// Number of features of x.
@@ -231,8 +224,7 @@ impl Coordinates {
         &'a self,
         x: impl Iterator<Item = f64> + 'a,
     ) -> impl Iterator<Item = f32> + 'a {
-        let scaled = x.zip(self.x.mean.iter().zip(&self.x.scale));
-        scaled.map(|(x, (mean, scale))| bend((x - mean) / scale, self.bend) as f32)
+        x.enumerate().map(|(i, x)| bend(self.x.scaled(i, x), self.bend) as f32)
     }
 }
 
@@ -245,65 +237,44 @@ impl Whitening {
             prior.expect_inside(row)?;
             plain.to_z(prior, row, z);
         }
-        let column = |i: usize| rows.iter().skip(i).step_by(dim);
-        let mean: Vec<f64> = (0..dim).map(|i| column(i).sum::<f64>() / n).collect();
+        let column = |i: usize| rows.iter().skip(i).step_by(dim).copied().collect::<Vec<f64>>();
+        let (mean, units): (Vec<f64>, Vec<f64>) =
+            (0..dim).map(|i| mean_and_deviation(&column(i))).unzip();
+        // In units of each parameter, since squares of the smallest and largest numbers are 0 or infinite.
+        let units: Vec<f64> =
+            units.iter().map(|&unit| if unit > 0.0 { unit } else { 1.0 }).collect();
         let mut covariance = vec![0.0; dim * dim];
-        for i in 0..dim {
-            for j in (0..dim).filter(|&j| covariances || i == j) {
-                let products = column(i).zip(column(j)).map(|(a, b)| (a - mean[i]) * (b - mean[j]));
-                covariance[i * dim + j] = products.sum::<f64>() / n;
+        for row in rows.chunks_exact(dim) {
+            let unit = |i: usize| (row[i] - mean[i]) / units[i];
+            for i in 0..dim {
+                for j in (0..dim).filter(|&j| covariances || i == j) {
+                    covariance[i * dim + j] += unit(i) * unit(j) / n;
+                }
             }
-            // A parameter that hardly varies, or only with another one, keeps some width.
-            covariance[i * dim + i] = covariance[i * dim + i] * (1.0 + 1e-6) + 1e-12;
         }
+        // A parameter that hardly varies, or only with another one, keeps some width.
+        (0..dim).for_each(|i| covariance[i * dim + i] += 1e-6);
         // Fewer rows say too little of a covariance.
         let enough = theta.len() >= 10 * dim;
         let factor = Cholesky::new(&covariance, dim).filter(|_| enough);
         let factor = factor.unwrap_or_else(|| Cholesky::identity(dim));
-        Ok(Self { mean, factor })
+        Ok(Self { mean, factor: factor.scaled(&units) })
     }
 }
 
-/// Median, and half the distance of the quantiles at 16 and 84 %; where that is 0, of `fallback`; else 1.
-fn robust_scaling(rows: Rows, fallback: Rows) -> Scaling {
-    let quantiles = |rows: Rows, i: usize| {
-        let mut column: Vec<f64> = rows.iter().map(|row| row[i]).collect();
-        column.sort_unstable_by(f64::total_cmp);
-        let at = |share: f64| column[((column.len() - 1) as f64 * share).round() as usize];
-        (at(0.5), (at(0.8413) - at(0.1587)) / 2.0)
-    };
-    let mut scaling = Scaling::identity(rows.columns());
-    for i in 0..rows.columns() {
-        let ((median, spread), (_, other)) = (quantiles(rows, i), quantiles(fallback, i));
-        scaling.mean[i] = median;
-        let least = 1e-6 * median.abs();
-        scaling.scale[i] =
-            [spread, other].into_iter().find(|&s| s > least && s > 0.0).unwrap_or(1.0);
-    }
-    scaling
-}
-
-/// Mean and standard deviation; a number that does not vary keeps its unit.
-fn moment_scaling(rows: Rows) -> Scaling {
-    let (mut scaling, n) = (Scaling::identity(rows.columns()), rows.len() as f64);
-    for i in 0..rows.columns() {
-        let column = || rows.iter().map(|row| row[i]);
-        let mean = column().sum::<f64>() / n;
-        let sd = (column().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-        scaling.mean[i] = mean;
-        scaling.scale[i] = if sd > 1e-6 * mean.abs() && sd > 0.0 { sd } else { 1.0 };
-    }
-    scaling
-}
-
-/// b asinh(v / b).
+/// y = b asinh(v / b), and beyond [`FAR`] the logarithm of that, sign(y) (FAR + ln(1 + |y| − FAR)): networks learn little
+/// else where some inputs are hundreds of units.
 fn bend(v: f64, bend: Option<f64>) -> f64 {
-    bend.map_or(v, |b| b * (v / b).asinh())
+    let Some(b) = bend else { return v };
+    let y = b * (v / b).asinh();
+    if y.abs() <= FAR { y } else { (FAR + (y.abs() - FAR).ln_1p()).copysign(y) }
 }
 
-/// Its slope, 1 / √(1 + (v / b)²).
+/// Its slope, 1 / √(1 + (v / b)²), and 1 / (1 + |y| − FAR) of it beyond.
 fn bend_slope(v: f64, bend: Option<f64>) -> f64 {
-    bend.map_or(1.0, |b| 1.0 / (1.0 + (v / b).powi(2)).sqrt())
+    let Some(b) = bend else { return 1.0 };
+    let slope = 1.0 / (1.0 + (v / b).powi(2)).sqrt();
+    slope / (1.0 + (b * (v / b).asinh().abs() - FAR).max(0.0))
 }
 
 #[cfg(test)]
@@ -330,7 +301,8 @@ mod tests {
         let (theta_by, x) = (Scale::First, Scale::Newest);
         let config = CoordinateConfig { space, theta: theta_by, x, bend, tolerance: 0.0 };
         let (first, newest) = (rows(&theta), rows(&newest));
-        let rounds = Rounds { first: (first, first), newest, pool: (first, newest) };
+        let rounds =
+            Rounds { x_o: &[1.1, 2.2], first: (first, first), newest, pool: (first, newest) };
         Coordinates::of(&config, &prior, &rounds).unwrap()
     }
 
@@ -389,7 +361,8 @@ mod tests {
             tolerance: 0.0,
         };
         let first = Rows::new("theta", &theta[..20], 2).unwrap();
-        let rounds = Rounds { first: (first, first), newest: first, pool: (rows, rows) };
+        let rounds =
+            Rounds { x_o: &[1.1, 2.2], first: (first, first), newest: first, pool: (rows, rows) };
         let map = Coordinates::of(&config, &prior, &rounds).unwrap();
         let mut sums = [[0.0; 2]; 4];
         for row in rows.iter() {

@@ -4,6 +4,7 @@ pub mod coordinates;
 mod dataset;
 mod evaluator;
 pub mod flow;
+mod scaling;
 pub mod score;
 
 pub use dataset::Dataset;

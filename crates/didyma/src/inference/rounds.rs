@@ -20,7 +20,7 @@ use crate::inference::events::{Event, Observer};
 use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::inference::simulations::Records;
 use crate::inference::truncation::TruncatedPrior;
-use crate::problem::Problem;
+use crate::problem::{Oddity, Problem};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::training::{
@@ -236,7 +236,9 @@ impl<'a> Run<'a> {
         let (prior, config) = (self.problem.prior(), &self.config.coordinates);
         let (first, newest) = (self.records.of_round(1)?, self.records.of_round(round)?);
         let pool = self.records.pool();
-        let rounds = Rounds { first: first.rows()?, newest: newest.rows()?.1, pool: pool.rows()? };
+        let x_o = self.problem.observation();
+        let rounds =
+            Rounds { x_o, first: first.rows()?, newest: newest.rows()?.1, pool: pool.rows()? };
         let found = Coordinates::of(config, prior, &rounds)?;
         let kept = before.as_ref().map(|training| &training.coordinates);
         let kept = kept.filter(|old| found.distance(old) <= config.tolerance);
@@ -347,6 +349,7 @@ impl<'a> Run<'a> {
             recentred: *recentred,
             device: self.trained_on(),
             validity: validity.transpose()?,
+            oddities: Oddity::of_rows(self.records.of_round(round)?.rows()?.1.iter()),
         };
         let go_on =
             observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;

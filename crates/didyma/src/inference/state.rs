@@ -4,6 +4,7 @@ use crate::density::coordinates::Coordinates;
 use crate::error::Result;
 use crate::inference::failures::ValidityReport;
 use crate::inference::posterior::Posterior;
+use crate::problem::Oddity;
 use crate::training::{EpochReport, FitState, StopReason};
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,9 @@ pub struct RoundReport {
     /// What is known of failures; nothing if there were none in any round so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<ValidityReport>,
+    /// Summaries whose simulations are of two kinds, as values and sentinels are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<Oddity>,
 }
 
 /// An epoch of training, as a run notes it.

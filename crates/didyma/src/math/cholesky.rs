@@ -33,6 +33,13 @@ impl Cholesky {
         Self { dim, factor }
     }
 
+    /// The factor of the same matrix in other units: row i of L times the i-th of them.
+    pub(crate) fn scaled(mut self, units: &[f64]) -> Self {
+        let rows = self.factor.chunks_exact_mut(self.dim).zip(units);
+        rows.for_each(|(row, unit)| row.iter_mut().for_each(|l| *l *= unit));
+        self
+    }
+
     /// The covariance of rows with these weights, which sum to 1: row-major.
     pub(crate) fn weighted_covariance(rows: &[f64], weights: &[f64], dim: usize) -> Vec<f64> {
         let rows = || rows.chunks_exact(dim).zip(weights);

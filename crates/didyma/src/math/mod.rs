@@ -2,6 +2,7 @@
 
 pub(crate) mod cholesky;
 pub(crate) mod dual;
+pub(crate) mod masses;
 pub(crate) mod moments;
 pub(crate) mod normal;
 pub(crate) mod particles;

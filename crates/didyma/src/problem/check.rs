@@ -1,6 +1,7 @@
 //! A first look at a simulator: does it run, how fast, is it determined by its seed, and can it give the observation?
 
 use crate::error::Result;
+use crate::problem::oddity::Oddity;
 use crate::problem::simulator::{self, Simulations};
 use crate::problem::tasks::Task;
 use crate::rng::{Purpose, SimulationStreams, Streams};
@@ -175,6 +176,7 @@ impl SummaryCheck {
 
     fn note(&self) -> Option<String> {
         let Self { name, observed, range: (low, high), tail, .. } = self;
+        let odd = Oddity::of(0, self.values.clone());
         match () {
             () if self.values.is_empty() => None,
             () if self.is_constant() => Some(format!(
@@ -184,6 +186,7 @@ impl SummaryCheck {
                 "the observed {name} is {observed}, beyond all simulations ({low} to {high}): look at units, the order of \
                  summaries, or the prior"
             )),
+            () if odd.is_some() => odd.map(|odd| odd.sentence(name)),
             () if *tail < FAR => Some(format!(
                 "the observed {name} is {observed}, which the prior hardly ever gives: a first round may need many simulations"
             )),

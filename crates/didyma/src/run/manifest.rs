@@ -53,6 +53,13 @@ impl Manifest {
         }
     }
 
+    /// What a summary is called.
+    pub fn summary_name(&self, summary: usize) -> String {
+        let names = self.problem.as_ref().map(|problem| &problem.summaries);
+        let name = names.and_then(|names| names.get(summary)).cloned();
+        name.unwrap_or_else(|| format!("summary {}", summary + 1))
+    }
+
     /// An error unless the run in `path`, which has this manifest, is the one that is asked for. The way a function is
     /// called may differ: it is found out when a run begins.
     pub fn expect(&self, asked: &Self, path: &Path) -> Result<()> {

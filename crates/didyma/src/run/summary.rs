@@ -70,7 +70,7 @@ impl Summary {
             peak_rss_mb: peak_rss_mb(),
             pairs_per_second: if train > 0.0 { pairs as f64 / train } else { 0.0 },
             truth: manifest.truth(),
-            warnings: warnings(&config, &rounds),
+            warnings: warnings(manifest, &rounds),
             rounds,
             config,
         }
@@ -81,8 +81,11 @@ impl Summary {
 const VISIBLE: f64 = 0.6;
 
 /// What a user should know before trusting the posterior.
-fn warnings(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
+fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
+    let config = &manifest.config;
     let mut found = Vec::from_iter(cut_down(config, rounds));
+    let oddities = rounds.last().map_or(&[][..], |last| &last.oddities);
+    found.extend(oddities.iter().map(|odd| odd.sentence(&manifest.summary_name(odd.summary))));
     found.extend(warnings::of_failures(config, rounds));
     for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
         let number = round.round;

@@ -103,6 +103,7 @@ mod tests {
             recentred: false,
             device: String::new(),
             validity,
+            oddities: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 mod abc;
 mod columns;
 mod front_door;
+mod hard;
 mod inference;
 mod problem;
 mod report;

@@ -196,6 +196,7 @@ mod tests {
             recentred: false,
             device: String::new(),
             validity: None,
+            oddities: Vec::new(),
         }
     }
 

@@ -33,6 +33,7 @@ fn report(round: u32) -> RoundReport {
         recentred: false,
         device: String::new(),
         validity: None,
+        oddities: Vec::new(),
     }
 }
 
