@@ -79,6 +79,7 @@ pub fn python(error: Error) -> PyErr {
         | Error::Run { .. }
         | Error::Table { .. }
         | Error::Shard { .. }
+        | Error::Lack { .. }
         | Error::Io { .. } => Kind::Run,
         Error::NoSuchRow { .. } | Error::EmptyPlan | Error::Threads { .. } => Kind::Internal,
         _ => Kind::Input,

@@ -207,7 +207,7 @@ const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A bijection of 64 bits in which every bit of the input flips every bit of the output with probability
 /// about one half (Stafford's thirteenth variant, as in SplitMix64).
 #[inline]
-fn mix(mut z: u64) -> u64 {
+pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -227,6 +227,36 @@ fn a_simulator_that_is_broken_stops_the_run_and_a_repaired_one_carries_it_on() {
     refused(&["resume", &run, "--problem", &changed], &["other observation"]);
 }
 
+/// Forty programs at once, and descriptors for fewer: that is told, and no simulation has failed by it.
+#[cfg(unix)]
+#[test]
+fn a_lack_of_descriptors_stops_a_run_that_then_goes_on() {
+    let folder = Folder::new("own-lack");
+    let problem = folder.write(
+        "problem.toml",
+        &format!(
+            "[parameters]\na = {{ uniform = [0, 1] }}\nb = {{ normal = [0, 1], low = 0 }}\n[observation]\nx = [0.4, 1]\n\
+             [simulator]\nrun = [\"sh\", \"-c\", \"test -e slow && sleep 5; echo {{a}} {{b}}\"]\nworkers = 40\n{SETTINGS}"
+        ),
+    );
+    let (slow, run) = (folder.write("slow", ""), folder.file("run"));
+    let limited = "ulimit -n 64; exec \"$0\" \"$@\"";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_didyma"), "infer", &problem, "--out", &run]);
+    let output = command.output().expect("a shell is there");
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    let expected = "error: could not start a program for a simulation (Too many open files (os error 24)): raise the limit on \
+                    open files, or take fewer workers, then go on; it has not failed";
+    assert!(told.contains(expected), "{told}");
+    let shown = json(&["show", &run]);
+    assert_eq!(shown["simulations"], 0, "{shown}");
+    std::fs::remove_file(slow).expect("it is there");
+    done(&["resume", &run, "--workers", "2"]);
+    let shown = json(&["show", &run]);
+    assert!((0..2).all(|round| shown["rounds"][round]["failures"] == 0), "{shown}");
+}
+
 #[test]
 fn a_problem_is_checked() {
     let folder = Folder::new("own-check");

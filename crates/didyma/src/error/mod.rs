@@ -228,6 +228,18 @@ pub enum Error {
         /// Number of the step, from 1.
         step: u64,
     },
+    /// Something that this process lacks for its simulations: descriptors, processes, memory, room on the disk.
+    #[error(
+        "could not {action} for a simulation ({reason}): {remedy}, then go on; it has not failed"
+    )]
+    Lack {
+        /// What could not be done.
+        action: &'static str,
+        /// The operating system's words.
+        reason: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// The operating system gave no more threads.
     #[error("could not start {threads} threads ({source}): ask for fewer")]
     Threads {

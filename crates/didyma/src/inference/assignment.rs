@@ -49,8 +49,11 @@ impl Assignment<'_> {
             &numbers,
             threads,
             observe,
-        )?;
-        let (made, said) = batch.flush()?;
+        );
+        // Before anything else: what was made is saved, whatever has ended it.
+        let flushed = batch.flush();
+        let found = found?;
+        let (made, said) = flushed?;
         // A crew may have stopped by itself.
         let stopped = said.is_break() || found.done < rows.len();
         Ok((made, if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }))

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
+mod ahead;
 mod ends;
 mod hostile;
 mod interrupts;
@@ -11,6 +12,7 @@ mod mg1;
 mod once;
 mod parsers;
 mod protocol;
+mod resources;
 mod rounds;
 mod umbridge;
 

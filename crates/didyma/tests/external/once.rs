@@ -5,7 +5,7 @@ use didyma::simulator::program::Call;
 use std::time::{Duration, Instant};
 
 /// A program in Python, called with these arguments; it has `a` (a number) and `seed`.
-fn once(script: &str, arguments: &[&str]) -> Bench {
+pub(super) fn once(script: &str, arguments: &[&str]) -> Bench {
     Bench::new(|folder| {
         let path = folder.join("program.py");
         std::fs::write(&path, format!("import json, os, sys, time\n{script}")).unwrap();

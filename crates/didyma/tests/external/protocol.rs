@@ -85,7 +85,11 @@ for r in requests():
             (1, &["the worker answered 12345, which was not asked"]),
             (
                 3,
-                &["the worker's answer is no JSON: ", "its last words:\n{\"id\": 1, \"x\": [1, 2}"],
+                &[
+                    "the worker's answer is no JSON: ",
+                    "its last words:\n{\"id\": ",
+                    "\"x\": [1, 2}",
+                ],
             ),
             (5, &["the worker's answer is no JSON: it is not UTF-8", "\u{fffd}"]),
             (7, &["the worker's answer is 7, which is no object"]),
@@ -108,7 +112,7 @@ for r in requests():
     answer(r)
 "#;
     let parts: &[&str] =
-        &["the worker ended with exit code 0\nits last words:\n{\"id\": 1, \"x\": [4, "];
+        &["the worker ended with exit code 0\nits last words:\n{\"id\": ", "\"x\": [4, "];
     expect(&Bench::worker(script).run_all(7), &[(2, parts)]);
 }
 
@@ -178,9 +182,22 @@ with open("requests", "a") as file:
     let request = |row: u64| {
         let stream = streams().stream(row);
         let words = stream.words().map(|word| format!("{word:016x}"));
-        json!({"id": row + 1, "seed": stream.seed(), "theta": [row as f64, 0.5], "stream": words})
+        json!({"seed": stream.seed(), "theta": [row as f64, 0.5], "stream": words})
     };
-    assert_eq!(asked, [json!([request(0), request(1)]), json!([request(2)])]);
+    let mut ids = Vec::new();
+    let asked: Vec<Vec<Value>> =
+        asked.into_iter().map(|line| without_ids(line, &mut ids)).collect();
+    assert_eq!(asked, [vec![request(0), request(1)], vec![request(2)]]);
+    assert!(ids.windows(2).all(|two| two[1] > two[0] + 1) && ids[2] < 1 << 12, "{ids:?}");
+}
+
+/// The requests of a line without their ids, which are nobody's business.
+fn without_ids(line: Value, ids: &mut Vec<u64>) -> Vec<Value> {
+    let mut requests: Vec<Value> = serde_json::from_value(line).unwrap();
+    for request in &mut requests {
+        ids.push(request.as_object_mut().unwrap().remove("id").unwrap().as_u64().unwrap());
+    }
+    requests
 }
 
 /// Nobody starts more processes than there may be, and these live on from call to call.

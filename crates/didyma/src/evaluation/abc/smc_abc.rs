@@ -148,6 +148,7 @@ impl SmcAbc<'_> {
                 Err(reason) => break reason,
             }
         };
+        self.expect_no_lack()?;
         let Population { theta, x, distance, weights, .. } = population;
         Ok(SmcAbcResult { theta, x, distance, weights, generations, simulations: spent, reason })
     }
@@ -181,10 +182,11 @@ impl SmcAbc<'_> {
             now.simulations = spent;
             now.particles = nearest.len();
             now.acceptance = nearest.len() as f64 / spent as f64;
-            if observe(&now).is_break() {
+            if observe(&now).is_break() || self.simulator.lack().is_some() {
                 break StopReason::Stopped;
             }
         };
+        self.expect_no_lack()?;
         now.effective = nearest.len() as f64;
         Ok(SmcAbcResult {
             theta: nearest.iter().flat_map(|a| a.theta.iter().copied()).collect(),
@@ -230,6 +232,11 @@ impl SmcAbc<'_> {
         Ok(())
     }
 
+    /// An error if simulations are missing since this process lacked something: the nearest may be among them.
+    fn expect_no_lack(&self) -> Result<()> {
+        self.simulator.lack().map_or(Ok(()), Err)
+    }
+
     /// Attempts batch after batch until there are P particles, the first ones in order.
     fn generation(
         &self,
@@ -254,7 +261,7 @@ impl SmcAbc<'_> {
             let (particles, simulations) = (accepted.len().min(self.particles), *spent);
             let acceptance = accepted.len() as f64 / (*spent - start) as f64;
             let now = Generation { tolerance, simulations, particles, acceptance, effective: 0.0 };
-            if observe(&now).is_break() {
+            if observe(&now).is_break() || self.simulator.lack().is_some() {
                 return Err(StopReason::Stopped);
             }
         }

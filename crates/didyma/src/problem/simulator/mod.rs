@@ -97,6 +97,12 @@ pub trait Simulator: Send + Sync {
     fn ready(&self) -> Checked<()> {
         Ok(())
     }
+
+    /// What this process lacks, if simulations have failed by that since [`Self::interrupt`] was last called with false.
+    /// Then they say nothing of the simulator: none is counted as failed, and the run stops with this error.
+    fn lack(&self) -> Option<Error> {
+        None
+    }
 }
 
 /// Hands every call on to the simulator behind a pointer.
@@ -134,6 +140,9 @@ macro_rules! simulator_behind {
             }
             fn ready(&self) -> Checked<()> {
                 (**self).ready()
+            }
+            fn lack(&self) -> Option<Error> {
+                (**self).lack()
             }
         }
     };

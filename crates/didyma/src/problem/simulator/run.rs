@@ -2,6 +2,7 @@
 
 use super::piece::{Failure, Piece, Work, finite};
 use super::{Job, SimulationFailed, Simulator};
+use crate::error::Error;
 use crate::parallel;
 use crate::rng::{SimulationStream, SimulationStreams};
 use crate::rows::Rows;
@@ -57,7 +58,8 @@ pub struct Progress<'a> {
 ///
 /// `observe` is told of progress, in the calling thread: whenever rows are done, and at least every 100 ms. If it breaks,
 /// the simulator is told to [`Simulator::interrupt`], the run stops after the simulations under way, and the rows not done
-/// are NaN. A simulation that fails after that counts as not done.
+/// are NaN. A simulation that fails after that counts as not done. So does one that fails since this process lacks something
+/// ([`Simulator::lack`]): the run stops, and that error is returned once `observe` was told of all that is done.
 pub fn simulate(
     simulator: &dyn Simulator,
     theta: Rows,
@@ -90,6 +92,7 @@ pub fn simulate_numbered(
     simulator.interrupt(false);
     let (sender, receiver) = channel();
     let work = Work { theta, streams, numbers, stop: &stop };
+    let mut refused = None;
     let mut found = std::thread::scope(|scope| {
         match simulator.crew() {
             Some(crew) => {
@@ -99,7 +102,12 @@ pub fn simulate_numbered(
                 for _ in 0..threads {
                     let worker = Worker { simulator, work, next: &next };
                     let sender = sender.clone();
-                    scope.spawn(move || worker.run(&sender));
+                    let thread = std::thread::Builder::new();
+                    if let Err(source) = thread.spawn_scoped(scope, move || worker.run(&sender)) {
+                        stop.store(true, Ordering::SeqCst);
+                        refused = Some(Error::Threads { threads, source });
+                        break;
+                    }
                 }
                 drop(sender);
             }
@@ -113,7 +121,7 @@ pub fn simulate_numbered(
     });
     found.failures.sort_unstable_by_key(|failure| failure.row);
     found.seconds = start.elapsed().as_secs_f64();
-    Ok(found)
+    refused.or_else(|| simulator.lack()).map_or(Ok(found), Err)
 }
 
 /// Takes pieces as they come, and tells of each; interrupts the simulations when the observer breaks.
@@ -176,7 +184,7 @@ impl Worker<'_> {
         let mut piece = Piece::with_room(rows.start, rows.len() * self.simulator.x_dim());
         let (mut since, watched) = (Instant::now(), rows.len() <= WATCHED);
         let mut take = |x: &[f64], result: Result<(), SimulationFailed>| {
-            if result.is_err() && self.work.stopped() {
+            if result.is_err() && (self.work.stopped() || self.lacks()) {
                 // Whether it would have failed is not known: it is left out, and what follows is another piece.
                 let next = Piece::new(piece.rows.end + 1);
                 send(std::mem::replace(&mut piece, next), sender);
@@ -195,6 +203,16 @@ impl Worker<'_> {
             _ => self.batches(rows, batch, &mut take),
         }
         send(piece, sender);
+    }
+
+    /// Whether a failure is ours, of which the simulator knows nothing: then all stop.
+    fn lacks(&self) -> bool {
+        let lacks = self.simulator.lack().is_some();
+        if lacks {
+            self.work.stop.store(true, Ordering::SeqCst);
+            self.simulator.interrupt(true);
+        }
+        lacks
     }
 
     fn one_by_one(&self, rows: Range<usize>, take: &mut impl Take) {

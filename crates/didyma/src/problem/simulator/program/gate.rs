@@ -1,9 +1,12 @@
 //! No more simulations under way than there may be, whoever asks for them.
 
+use super::lack::Lack;
 use super::parse::Answer;
+use crate::error::Error;
 use crate::problem::simulator::SimulationFailed;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often waiting threads look up.
@@ -18,17 +21,43 @@ pub(super) struct Gate {
     free: Mutex<usize>,
     bell: Condvar,
     interrupted: AtomicBool,
+    lack: Mutex<Option<Lack>>,
 }
 
 impl Gate {
     /// Any number of them, if none is given.
     pub(super) fn new(places: Option<usize>) -> Self {
         let free = Mutex::new(places.unwrap_or(usize::MAX));
-        Self { free, bell: Condvar::new(), interrupted: AtomicBool::new(false) }
+        let (interrupted, lack) = (AtomicBool::new(false), Mutex::default());
+        Self { free, bell: Condvar::new(), interrupted, lack }
     }
 
     pub(super) fn interrupt(&self, now: bool) {
         self.interrupted.store(now, Ordering::SeqCst);
+        if !now {
+            *self.noted() = None;
+        }
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Option<Lack>> {
+        self.lack.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers why something could not be done, if it is for a lack of this process's own.
+    pub(super) fn note(&self, action: &'static str, error: &io::Error) {
+        if let Some(lack) = Lack::of(action, error) {
+            self.noted().get_or_insert(lack);
+        }
+    }
+
+    /// Remembers that there is no use of the temporary directory, for whatever reason.
+    pub(super) fn note_scratch(&self, action: &'static str, error: &io::Error) {
+        self.noted().get_or_insert(Lack::of_scratch(action, error));
+    }
+
+    /// What this process lacks, for all that is known.
+    pub(super) fn lack(&self) -> Option<Error> {
+        self.noted().as_ref().map(Lack::error)
     }
 
     pub(super) fn interrupted(&self) -> bool {

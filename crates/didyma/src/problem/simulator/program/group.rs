@@ -1,5 +1,6 @@
 //! Processes, each with a process group of its own, so that what it starts ends with it.
 
+use super::lack;
 use std::collections::BTreeSet;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -121,8 +122,7 @@ impl Drop for ProcessGroup {
 }
 
 fn is_passing(error: &io::Error) -> bool {
-    use io::ErrorKind::{ExecutableFileBusy, OutOfMemory, WouldBlock};
-    matches!(error.kind(), ExecutableFileBusy | OutOfMemory | WouldBlock)
+    error.kind() == io::ErrorKind::ExecutableFileBusy || lack::remedy(error).is_some()
 }
 
 /// Whether it has ended, without waiting for it where that is possible: until then its number stays its own.

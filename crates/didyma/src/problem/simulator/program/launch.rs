@@ -1,8 +1,11 @@
 //! How a program is started.
 
+use super::gate::Gate;
 use super::group::ProcessGroup;
 use super::pipes;
+use super::tap::Interest;
 use super::words::LastWords;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -16,6 +19,8 @@ pub(super) const SHORT_GRACE: Duration = Duration::from_millis(200);
 pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// Bytes that are allowed for each number of an answer.
 pub(super) const NUMBER: usize = 64;
+/// What is done here.
+const START: &str = "start a program";
 /// What a pipe is given to close, once the process behind it is dead.
 const CLOSING: Duration = Duration::from_millis(300);
 
@@ -32,6 +37,8 @@ pub(super) struct Started {
     pub group: ProcessGroup,
     pub words: LastWords,
     errors: Receiver<()>,
+    /// In what is read from it and written to it: until it is dropped.
+    pub interest: Interest,
 }
 
 impl Launch {
@@ -41,6 +48,7 @@ impl Launch {
         words: &[String],
         stdin: Stdio,
         scratch: Option<&Path>,
+        gate: &Gate,
     ) -> Result<Started, String> {
         let all: Vec<&String> = self.launcher.iter().chain(words).collect();
         // Relative to the folder, as in a shell; what the system does with such a name is not the same everywhere.
@@ -60,6 +68,7 @@ impl Launch {
             command.env("PYTHONUNBUFFERED", "1");
         }
         let mut group = ProcessGroup::start(&mut command).map_err(|error| {
+            gate.note(START, &error);
             let words: Vec<&str> = all.iter().map(|word| word.as_str()).collect();
             let (program, all) = (words[0], words.join(" "));
             // Arguments differ from simulation to simulation; the first line does not.
@@ -68,11 +77,18 @@ impl Launch {
                 folder.display()
             )
         })?;
-        let words = LastWords::default();
-        let stderr = group.child.stderr.take().expect("it is piped");
+        let (words, interest) = (LastWords::default(), Interest::default());
+        let stderr = interest.tap(group.child.stderr.take().expect("it is piped"));
         let errors = pipes::drain(stderr, words.clone());
-        Ok(Started { group, words, errors })
+        let errors = errors.map_err(|error| no_thread(&error, gate))?;
+        Ok(Started { group, words, errors, interest })
     }
+}
+
+/// The reason where there is no thread for a pipe.
+pub(super) fn no_thread(error: &io::Error, gate: &Gate) -> String {
+    gate.note("start a thread", error);
+    format!("could not start a thread: {error}")
 }
 
 impl Started {

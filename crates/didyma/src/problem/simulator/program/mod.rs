@@ -35,12 +35,14 @@
 mod gate;
 mod group;
 mod json;
+mod lack;
 mod launch;
 mod once;
 #[doc(hidden)]
 pub mod parse;
 mod pipes;
 mod process;
+mod tap;
 mod template;
 mod umbridge;
 mod words;
@@ -93,6 +95,8 @@ pub enum Call {
     /// A process that lives long. It reads requests from its standard input, one JSON object a line:
     /// `{"id":7,"seed":123,"theta":[0.1,0.2]}`. It writes answers to its standard output, in any order:
     /// `{"id":7,"x":[1.5,2.5]}` or `{"id":7,"error":"why not"}`. It ends when its input does.
+    ///
+    /// Ids rise by leaps that a worker cannot foresee: it gives them back as they are, and answers nothing before it is asked.
     ///
     /// Lines that begin neither with `{` nor with `[` are ignored. NaN, Infinity and null are understood as numbers, and such a
     /// row fails. A process that crashes, does not answer in time or breaks these rules is replaced; a simulation that ends

@@ -1,11 +1,14 @@
 //! Simulations by a process each.
 
 use super::gate::{Gate, INTERRUPTED, TICK};
-use super::launch::{FAREWELL, GRACE, Launch, NUMBER, SHORT_GRACE, Started, until_closed};
+use super::launch::{
+    FAREWELL, GRACE, Launch, NUMBER, SHORT_GRACE, Started, no_thread, until_closed,
+};
 use super::parse::{Answer, once_output};
 use super::pipes;
 use super::process::late;
 use super::template::{Place, Word, has};
+use crate::error::Error;
 use crate::problem::simulator::{SimulationFailed, Simulator};
 use crate::rng::SimulationStream;
 use serde_json::{Map, Value, json};
@@ -32,7 +35,10 @@ pub(super) struct Once {
 
 impl Once {
     fn run(&self, theta: &[f64], seed: u64) -> Answer {
-        let refused = |what: &str, error| format!("could not {what} for the program: {error}");
+        let refused = |what: &'static str, error| {
+            self.gate.note_scratch(what, &error);
+            format!("could not {what} for the program: {error}")
+        };
         let scratch = tempfile::Builder::new().prefix("didyma-").tempdir();
         let scratch = scratch.map_err(|error| refused("make a temporary directory", error))?;
         let (input, output) = (scratch.path().join("input.json"), scratch.path().join("output"));
@@ -48,15 +54,17 @@ impl Once {
             Place::Output => output.display().to_string(),
         };
         let words: Vec<String> = self.command.iter().map(|word| word.fill(place)).collect();
-        let mut started = self.launch.start(&words, Stdio::null(), Some(scratch.path()))?;
+        let mut started =
+            self.launch.start(&words, Stdio::null(), Some(scratch.path()), &self.gate)?;
         let limit = OUTPUT + NUMBER * self.summaries.len();
-        let stdout = started.group.child.stdout.take().expect("it is piped");
-        let (said, closed) = pipes::collect(stdout, limit);
+        let stdout = started.interest.tap(started.group.child.stdout.take().expect("it is piped"));
+        let collected = pipes::collect(stdout, limit);
+        let (said, closed) = collected.map_err(|error| no_thread(&error, &self.gate))?;
         let outcome = self.wait(&mut started, &closed);
         let said = said.take();
         let to_file = has(&self.command, Place::Output);
         let answer = outcome.and_then(|()| {
-            let bytes = if to_file { file(&output, limit)? } else { said.clone() };
+            let bytes = if to_file { self.file(&output, limit)? } else { said.clone() };
             match bytes.len() > limit {
                 true => Err(format!("the program's output is longer than {limit} bytes")),
                 false => once_output(&bytes, &self.summaries),
@@ -101,20 +109,23 @@ impl Once {
             }
         }
     }
-}
 
-/// The beginning of a file, up to one byte more than allowed.
-fn file(path: &Path, limit: usize) -> Result<Vec<u8>, String> {
-    let read = || {
-        // Anything else, such as a pipe, could be waited for without end.
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(std::io::Error::other("it is no file"));
-        }
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().map_err(|error| format!("the program wrote no {{output}} that can be read: {error}"))
+    /// The beginning of a file, up to one byte more than allowed.
+    fn file(&self, path: &Path, limit: usize) -> Result<Vec<u8>, String> {
+        let read = || {
+            // Anything else, such as a pipe, could be waited for without end.
+            if !std::fs::metadata(path)?.is_file() {
+                return Err(std::io::Error::other("it is no file"));
+            }
+            let mut bytes = Vec::new();
+            std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map_err(|error| {
+            self.gate.note("read the output", &error);
+            format!("the program wrote no {{output}} that can be read: {error}")
+        })
+    }
 }
 
 impl Simulator for Once {
@@ -141,5 +152,9 @@ impl Simulator for Once {
 
     fn interrupt(&self, now: bool) {
         self.gate.interrupt(now);
+    }
+
+    fn lack(&self) -> Option<Error> {
+        self.gate.lack()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::json;
 use super::words::LastWords;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,21 +23,26 @@ pub(super) fn lines(
     mut from: impl Read + Send + 'static,
     limit: usize,
     words: LastWords,
-) -> Receiver<Said> {
+) -> io::Result<Receiver<Said>> {
     let (sender, receiver) = sync_channel(WAITING);
-    std::thread::spawn(move || {
+    thread(move || {
         let mut splitter = Splitter { limit, words, sender, line: Vec::new(), kind: Kind::Unknown };
         let mut buffer = vec![0; 1 << 16];
         loop {
             match from.read(&mut buffer) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return splitter.finish(),
                 Ok(count) if splitter.take(&buffer[..count]).is_none() => return,
                 Ok(_) => {}
             }
         }
-    });
-    receiver
+    })?;
+    Ok(receiver)
+}
+
+/// A thread of its own, if the system has one left.
+fn thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().spawn(work).map(drop)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,7 +116,10 @@ impl Splitter {
 }
 
 /// Puts all that comes among the last words. The channel closes with the pipe.
-pub(super) fn drain(from: impl Read + Send + 'static, words: LastWords) -> Receiver<()> {
+pub(super) fn drain(
+    from: impl Read + Send + 'static,
+    words: LastWords,
+) -> io::Result<Receiver<()>> {
     read_all(from, move |bytes| words.push(bytes))
 }
 
@@ -126,48 +134,51 @@ impl Collected {
 }
 
 /// Collects up to `limit` bytes and one more; the rest is lost. The channel closes with the pipe.
-pub(super) fn collect(from: impl Read + Send + 'static, limit: usize) -> (Collected, Receiver<()>) {
+pub(super) fn collect(
+    from: impl Read + Send + 'static,
+    limit: usize,
+) -> io::Result<(Collected, Receiver<()>)> {
     let collected = Collected::default();
     let into = collected.clone();
     let closed = read_all(from, move |bytes| {
         let mut into = into.0.lock().unwrap_or_else(PoisonError::into_inner);
         let room = (limit + 1).saturating_sub(into.len());
         into.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    });
-    (collected, closed)
+    })?;
+    Ok((collected, closed))
 }
 
 fn read_all(
     mut from: impl Read + Send + 'static,
     mut take: impl FnMut(&[u8]) + Send + 'static,
-) -> Receiver<()> {
+) -> io::Result<Receiver<()>> {
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
+    thread(move || {
         let _open = sender;
         let mut buffer = vec![0; 1 << 14];
         loop {
             match from.read(&mut buffer) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return,
                 Ok(count) => take(&buffer[..count]),
             }
         }
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 /// Writes what it is sent, and closes the pipe when the sender is gone.
-pub(super) fn writer(mut to: impl Write + Send + 'static) -> Sender<Vec<u8>> {
+pub(super) fn writer(mut to: impl Write + Send + 'static) -> io::Result<Sender<Vec<u8>>> {
     let (sender, receiver) = channel::<Vec<u8>>();
-    std::thread::spawn(move || {
+    thread(move || {
         for bytes in receiver {
             // Whoever does not read any more is about to end, which is noticed elsewhere.
             if to.write_all(&bytes).and_then(|()| to.flush()).is_err() {
                 return;
             }
         }
-    });
-    sender
+    })?;
+    Ok(sender)
 }
 
 #[cfg(test)]
@@ -178,13 +189,13 @@ mod tests {
     fn lines_are_cut_and_chatter_is_set_aside() {
         let words = LastWords::default();
         let text = b"hello\n {\"a\": 1}\r\n\n[ {}]\n[1] 2.5\nworld [2]\n{\"half\": ";
-        let heard: Vec<Said> = lines(&text[..], 100, words.clone()).iter().collect();
+        let heard: Vec<Said> = lines(&text[..], 100, words.clone()).unwrap().iter().collect();
         assert_eq!(
             heard,
             [Said::Line(b"{\"a\": 1}\r\n".to_vec()), Said::Line(b"[ {}]\n".to_vec())]
         );
         assert_eq!(words.after("w"), "w\nits last words:\nhello\n[1] 2.5\nworld [2]\n{\"half\": ");
-        let heard: Vec<Said> = lines(&b"{\"a\": 1}"[..], 100, words).iter().collect();
+        let heard: Vec<Said> = lines(&b"{\"a\": 1}"[..], 100, words).unwrap().iter().collect();
         assert_eq!(heard, [Said::Line(b"{\"a\": 1}".to_vec())]);
     }
 
@@ -194,7 +205,7 @@ mod tests {
         let mut text = vec![b'x'; 1 << 20];
         text.extend_from_slice(b"\n{");
         text.extend(vec![b' '; 100]);
-        let heard: Vec<Said> = lines(std::io::Cursor::new(text), 100, words).iter().collect();
+        let heard: Vec<Said> = lines(io::Cursor::new(text), 100, words).unwrap().iter().collect();
         assert_eq!(heard, [Said::TooLong]);
     }
 }

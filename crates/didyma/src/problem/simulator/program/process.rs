@@ -1,10 +1,13 @@
 //! A worker's process: requests in, answers out, line by line.
 
 use super::gate::{Gate, TICK};
-use super::launch::{FAREWELL, GRACE, Launch, NUMBER, SHORT_GRACE, Started, until_closed};
+use super::launch::{
+    FAREWELL, GRACE, Launch, NUMBER, SHORT_GRACE, Started, no_thread, until_closed,
+};
 use super::parse::{self, Answer};
 use super::pipes::{self, Said};
 use crate::problem::simulator::Job;
+use crate::rng::mix;
 use serde::Serialize;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -51,8 +54,32 @@ pub(super) struct Process {
     started: Started,
     stdin: Option<Sender<Vec<u8>>>,
     lines: Receiver<Said>,
-    /// The number of the next request; all before it are answered.
+    ids: Ids,
+    /// The count of the next request; all before it are answered.
     next: u64,
+}
+
+/// The ids of requests. They rise by leaps that a worker cannot foresee: what it writes about a request before that is made
+/// may wait in a pipe until then, and must not be taken for its answer. The leaps follow from the seed of the first
+/// request, so that a simulation has the same id in every process that it is the first of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ids {
+    key: u64,
+}
+
+/// An id is below this times the next count.
+const LEAP: u64 = 1024;
+
+impl Ids {
+    /// The id of a request by its count, from 1. No id is another's successor.
+    fn id(self, count: u64) -> u64 {
+        count * LEAP + mix(self.key ^ mix(count)) % (LEAP - 1)
+    }
+
+    /// The count of the request with this id; none has another.
+    fn count(self, id: u64) -> Option<u64> {
+        Some(id / LEAP).filter(|&count| count > 0 && self.id(count) == id)
+    }
 }
 
 impl Process {
@@ -60,14 +87,17 @@ impl Process {
         launch: &Launch,
         command: &[String],
         manner: &Manner,
+        gate: &Gate,
     ) -> Result<Self, String> {
-        let mut started = launch.start(command, Stdio::piped(), None)?;
+        let mut started = launch.start(command, Stdio::piped(), None, gate)?;
         let child = &mut started.group.child;
-        let stdin = pipes::writer(child.stdin.take().expect("it is piped"));
+        let stdin = started.interest.tap(child.stdin.take().expect("it is piped"));
         let limit = LINE + NUMBER * manner.summaries * manner.batch;
-        let stdout = child.stdout.take().expect("it is piped");
-        let lines = pipes::lines(stdout, limit, started.words.clone());
-        Ok(Self { started, stdin: Some(stdin), lines, next: 1 })
+        let stdout = started.interest.tap(child.stdout.take().expect("it is piped"));
+        let no_thread = |error| no_thread(&error, gate);
+        let stdin = Some(pipes::writer(stdin).map_err(no_thread)?);
+        let lines = pipes::lines(stdout, limit, started.words.clone()).map_err(no_thread)?;
+        Ok(Self { started, stdin, lines, ids: Ids::default(), next: 1 })
     }
 
     /// Whether it has not answered anything yet.
@@ -111,6 +141,9 @@ impl Process {
         manner: &Manner,
         until: (Option<Instant>, &Gate),
     ) -> Result<(), Stop> {
+        if let (true, [first, ..]) = (self.is_fresh(), jobs) {
+            self.ids.key = first.rng.seed();
+        }
         if let Some(stdin) = &self.stdin {
             // An error would mean that the process has ended, which is noticed below.
             let _ = stdin.send(self.requests(jobs, manner));
@@ -124,10 +157,11 @@ impl Process {
             })?;
             for (id, answer) in replies {
                 // What was answered already is of no interest; what was never asked is a sign of confusion.
-                if (1..self.next).contains(&id) {
+                let count = self.ids.count(id);
+                if count.is_some_and(|count| count < self.next) {
                     continue;
                 }
-                let place = id.checked_sub(self.next).and_then(|place| usize::try_from(place).ok());
+                let place = count.and_then(|count| usize::try_from(count - self.next).ok());
                 let Some(slot) = place.and_then(|place| answers.get_mut(place)) else {
                     return Err(Stop::Because(format!(
                         "the worker answered {id}, which was not asked"
@@ -143,8 +177,8 @@ impl Process {
     fn requests(&self, jobs: &[&mut Job], manner: &Manner) -> Vec<u8> {
         let requests: Vec<Request> = (self.next..)
             .zip(jobs)
-            .map(|(id, job)| Request {
-                id,
+            .map(|(count, job)| Request {
+                id: self.ids.id(count),
                 seed: job.rng.seed(),
                 theta: &job.theta,
                 stream: manner.stream.then(|| job.rng.words().map(|word| format!("{word:016x}"))),
@@ -221,5 +255,25 @@ pub(super) fn late(time: Duration, start: Duration) -> String {
             time.as_secs_f64(),
             start.as_secs_f64()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_of_one_request_and_its_successor_of_none() {
+        let ids = Ids { key: 12345 };
+        for count in 1..3000 {
+            let id = ids.id(count);
+            assert_eq!(ids.count(id), Some(count));
+            assert!(ids.count(id + 1).is_none());
+        }
+        // Nor is any a count, as far as workers get that count for themselves.
+        assert!((0..LEAP).all(|id| ids.count(id).is_none()));
+        let leaps: std::collections::BTreeSet<u64> =
+            (1..3000).map(|count| ids.id(count + 1) - ids.id(count)).collect();
+        assert!(leaps.len() > 500, "{}", leaps.len());
     }
 }

@@ -4,6 +4,7 @@ use super::gate::{Gate, INTERRUPTED};
 use super::launch::Launch;
 use super::parse::Answer;
 use super::process::{Manner, Process, Trouble};
+use crate::error::Error;
 use crate::problem::simulator::{Job, SimulationFailed, Simulator};
 use crate::rng::SimulationStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,7 @@ impl Worker {
     }
 
     fn start(&self) -> Result<Process, String> {
-        Process::start(&self.launch, &self.command, &self.manner)
+        Process::start(&self.launch, &self.command, &self.manner, &self.gate)
     }
 
     /// A process that waits for work, or a new one.
@@ -183,5 +184,9 @@ impl Simulator for Worker {
 
     fn interrupt(&self, now: bool) {
         self.gate.interrupt(now);
+    }
+
+    fn lack(&self) -> Option<Error> {
+        self.gate.lack()
     }
 }
