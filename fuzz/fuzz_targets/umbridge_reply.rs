@@ -11,6 +11,6 @@ fuzz_target!(|answer: &[u8]| {
         even if even % 2 == 0 => 200,
         odd => odd % 600,
     };
-    assert!(umbridge_reply(status, body, 3).map_or(true, |x| x.len() == 3));
+    assert!(umbridge_reply(status, body, &[1, 2]).map_or(true, |x| x.len() == 3));
     let _ = umbridge_sizes(status, body, "inputSizes");
 });

@@ -134,8 +134,8 @@ pub const FIELDS: &[Field] = &[
     field(
         "simulator.umbridge.retries",
         Takes::Whole(0),
-        "3",
-        "times to try again when the server cannot be reached or is busy",
+        "7",
+        "times to try again when the server cannot be reached or is busy; 7 take 20 s",
     ),
     field("simulator.task", Takes::Text, "", "or the simulator of a built-in task"),
     field("simulator.workers", Takes::Whole(1), "one a thread", "simulations under way at once"),

@@ -4,7 +4,7 @@ use super::file::folder;
 use super::reader::{Fields, Node};
 use crate::error::Result;
 use crate::problem::record::Source;
-use crate::problem::simulator::program::{Call, LARGEST_BATCH, Program};
+use crate::problem::simulator::program::{Call, LARGEST_BATCH, Program, RETRIES};
 use crate::problem::tasks::Task;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -14,8 +14,6 @@ const TIME_LIMIT: f64 = 600.0;
 const START_LIMIT: f64 = 60.0;
 /// Simulations under way at once, at most.
 const MOST_WORKERS: usize = 1024;
-/// Times to ask a server again that cannot be reached.
-const RETRIES: u64 = 3;
 /// Longest time limit, in seconds: a month.
 const LONGEST: f64 = 31.0 * 86_400.0;
 

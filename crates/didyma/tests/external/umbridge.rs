@@ -89,10 +89,12 @@ fn errors_are_the_models() {
         2 => (500, String::new()),
         3 => (400, json!({"error": {"type": "InvalidInput", "message": "too deep"}}).to_string()),
         4 => (200, "{\"output\": [[nan, 1]]}".to_owned()),
-        5 => (200, "{\"output\": [[1], [-inf]]}".to_owned()),
+        5 => (200, "{\"output\": [[1, -inf]]}".to_owned()),
         6 => (200, "{\"output\": [[1, 2, 3]]}".to_owned()),
         7 => (200, "x".repeat(3_000_000)),
         8 => (200, "<html>".to_owned()),
+        9 => (200, "{\"output\": [[1], [2]]}".to_owned()),
+        10 => (200, "{\"output\": [[]]}".to_owned()),
         _ => good(asked),
     });
     let found = bench(url, 5).run(12);
@@ -104,9 +106,16 @@ fn errors_are_the_models() {
             (3, &["the model reports InvalidInput: too deep"]),
             (4, &["summary 1 is NaN"]),
             (5, &["summary 2 is -inf"]),
-            (6, &["output of the model's answer has 3 numbers, but there are 2 summaries"]),
+            (
+                6,
+                &[
+                    "output of the model's answer has sizes [3], but the model has announced [2]: repair",
+                ],
+            ),
             (7, &["the model's answer is longer than 1048"]),
             (8, &["the model's answer is no JSON"]),
+            (9, &["has sizes [1,1], but the model has announced [2]"]),
+            (10, &["has sizes [0], but the model has announced [2]"]),
         ],
     );
 }
@@ -141,6 +150,26 @@ fn nobody_is_there() {
     });
     expect(&bench(format!("http://{address}"), 6).run(4), &[]);
     drop(late);
+}
+
+/// A user does not wait for a server that is not there.
+#[test]
+fn pauses_can_be_interrupted() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let simulator = bench(format!("http://{address}"), 100).simulator();
+    let (theta, clock) = (theta(3), Instant::now());
+    let rows = Rows::new("theta", &theta, 2).unwrap();
+    let observe =
+        &mut |_: didyma::simulator::Progress| match clock.elapsed() > Duration::from_millis(800) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+    let found = simulate(&*simulator, rows, &streams(), 0, 2, observe).unwrap();
+    // The pause then under way is of 0.8 s.
+    assert!(clock.elapsed() < Duration::from_millis(1300), "{:?}", clock.elapsed());
+    assert_eq!((found.done, found.failures.len()), (0, 0));
 }
 
 #[test]

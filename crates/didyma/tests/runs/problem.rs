@@ -110,7 +110,7 @@ fn the_rest_has_defaults() {
     let bridge = "[parameters]\na = { uniform = [0, 1] }\n[observation]\nx = [1]\n[simulator]\numbridge = { url = \"http://localhost:4242/\", config = { level = 2, deep = { a = [1.5] } } }";
     let Source::Program(program) = parse(bridge).unwrap().problem.source else { panic!() };
     let Call::UmBridge { url, model, config, seed, retries } = program.call else { panic!() };
-    assert_eq!((&*url, &*model, &*seed, retries), ("http://localhost:4242", "forward", "seed", 3));
+    assert_eq!((&*url, &*model, &*seed, retries), ("http://localhost:4242", "forward", "seed", 7));
     assert_eq!(serde_json::to_string(&config).unwrap(), r#"{"deep":{"a":[1.5]},"level":2}"#);
 }
 

@@ -62,6 +62,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
+pub(crate) use umbridge::RETRIES;
 use umbridge::{Target, UmBridge};
 use worker::Worker;
 
@@ -132,7 +133,8 @@ pub enum Call {
         config: Map<String, Value>,
         /// The key under which `config` holds the seed; no seed is sent, if it is empty.
         seed: String,
-        /// How often a request is repeated if nobody answers, or with status 429, 502, 503 or 504.
+        /// How often a request is repeated if nobody answers, or with status 429, 502, 503 or 504: after 0.2 s, and then after
+        /// twice as long each time, up to 8 s.
         retries: u32,
     },
 }

@@ -122,17 +122,32 @@ fn plain_number(field: &str) -> Option<f64> {
     }
 }
 
-/// The answer of a UM-Bridge server to /Evaluate.
-pub fn umbridge_reply(status: u16, body: &[u8], summaries: usize) -> Answer {
+/// The answer of a UM-Bridge server to /Evaluate, whose parts must have the sizes that it has announced.
+pub fn umbridge_reply(status: u16, body: &[u8], sizes: &[usize]) -> Answer {
     let reply = umbridge_body(status, body)?;
     let Some(output) = reply.get("output").and_then(Value::as_array) else {
         return Err(format!("the model's answer has no output: {}", shown(&reply)));
     };
-    let flat = output.iter().flat_map(|part| match part {
-        Value::Array(numbers) => numbers.clone(),
-        other => vec![other.clone()],
+    // A part of one number may be without brackets.
+    let parts = output.iter().map(|part| match part {
+        Value::Array(numbers) => &numbers[..],
+        single => std::slice::from_ref(single),
     });
-    numbers(&Value::Array(flat.collect()), summaries, "output of the model's answer")
+    let found: Vec<usize> = parts.clone().map(<[Value]>::len).collect();
+    if found != sizes {
+        let [found, sizes] = [&found[..], sizes].map(sizes_shown);
+        return Err(format!(
+            "output of the model's answer has sizes {found}, but the model has announced {sizes}: repair the model"
+        ));
+    }
+    let flat: Vec<Value> = parts.flatten().cloned().collect();
+    let count = flat.len();
+    numbers(&Value::Array(flat), count, "output of the model's answer")
+}
+
+/// Sizes, cut short for a message.
+fn sizes_shown(sizes: &[usize]) -> String {
+    shown(&Value::from(sizes))
 }
 
 /// The sizes of a UM-Bridge model's inputs or outputs.
@@ -227,8 +242,15 @@ mod tests {
 
     #[test]
     fn replies_of_um_bridge() {
-        assert_eq!(umbridge_reply(200, br#"{"output":[[1],[2,3]]}"#, 3), Ok(vec![1.0, 2.0, 3.0]));
-        assert!(umbridge_reply(200, br#"{"output":[[nan]]}"#, 1).unwrap()[0].is_nan());
+        let body = br#"{"output":[[1],[2,3]]}"#;
+        assert_eq!(umbridge_reply(200, body, &[1, 2]), Ok(vec![1.0, 2.0, 3.0]));
+        assert!(umbridge_reply(200, br#"{"output":[[nan]]}"#, &[1]).unwrap()[0].is_nan());
+        assert_eq!(umbridge_reply(200, br#"{"output":[1,[2]]}"#, &[1, 1]), Ok(vec![1.0, 2.0]));
+        // As many numbers as there should be, but are they in their places?
+        for sizes in [&[2, 1][..], &[3], &[1, 1, 1], &[1, 2, 0], &[]] {
+            let told = umbridge_reply(200, body, sizes).unwrap_err();
+            assert!(told.contains("has sizes [1,2], but the model has announced ["), "{told}");
+        }
         for (status, body, part) in [
             (500, "out of memory", "status 500: out of memory"),
             (500, "", "status 500: no text"),
@@ -240,9 +262,9 @@ mod tests {
             (200, r#"{"error":"cold"}"#, "reports cold"),
             (200, "<html>", "no JSON"),
             (200, "{}", "has no output"),
-            (200, r#"{"output":[[1,2]]}"#, "2 numbers, but there are 3"),
+            (200, r#"{"output":[[1,2]]}"#, "sizes [2], but the model has announced [3]"),
         ] {
-            let told = umbridge_reply(status, body.as_bytes(), 3).unwrap_err();
+            let told = umbridge_reply(status, body.as_bytes(), &[3]).unwrap_err();
             assert!(told.contains(part), "{body}: {told}");
         }
         assert_eq!(umbridge_sizes(200, br#"{"inputSizes":[2,1]}"#, "inputSizes"), Ok(vec![2, 1]));

@@ -1,9 +1,10 @@
 //! Simulations by a UM-Bridge server, over HTTP.
 
 use super::gate::{Gate, INTERRUPTED, TICK};
-use super::launch::NUMBER;
+use super::launch::{NUMBER, no_thread};
 use super::parse::{Answer, umbridge_reply, umbridge_sizes};
 use super::process::late;
+use crate::error::Error;
 use crate::problem::simulator::{SimulationFailed, Simulator};
 use crate::rng::SimulationStream;
 use serde_json::{Map, Value, json};
@@ -15,8 +16,10 @@ use ureq::Agent;
 /// Bytes of an answer, beside those of its numbers.
 const BODY: usize = 1 << 20;
 /// The pause before the first repetition; each is twice as long as the one before, up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// Repetitions if nobody says how many: they span the 20 s that a server may need to be started again.
+pub(crate) const RETRIES: u64 = 7;
 /// Servers close connections that nobody uses; those that are older than this are not tried.
 const IDLE: Duration = Duration::from_secs(2);
 
@@ -30,8 +33,15 @@ pub(super) struct Target {
     pub retries: u32,
 }
 
-/// Sizes of a model's inputs, or why they are not known.
-type Sizes = Result<Vec<usize>, String>;
+/// Sizes of a model's inputs and of its outputs.
+#[derive(Clone, Debug)]
+struct Sizes {
+    inputs: Vec<usize>,
+    outputs: Vec<usize>,
+}
+
+/// These, or why they are not known.
+type Announced = Result<Sizes, String>;
 
 /// A client of it.
 #[derive(Debug)]
@@ -43,15 +53,15 @@ pub(super) struct UmBridge {
     time_limit: Duration,
     gate: Gate,
     agent: Agent,
-    /// Sizes of the inputs, once they are known.
-    inputs: Mutex<Option<(Sizes, Instant)>>,
+    /// What the server has announced, and when.
+    sizes: Mutex<Option<(Announced, Instant)>>,
 }
 
 /// What a server answered, or why it did not.
 enum Reply {
     Answer(u16, Vec<u8>),
-    /// Worth another try.
-    Absent(String),
+    /// Worth another try; with what the system said, if it did.
+    Absent(String, Option<std::io::Error>),
     Bad(String),
 }
 
@@ -70,15 +80,15 @@ impl UmBridge {
             .max_idle_age(IDLE)
             .timeout_global(Some(time_limit));
         let (agent, gate) = (config.build().into(), Gate::new(workers));
-        let inputs = Mutex::default();
-        Self { target, parameters, summaries, workers, time_limit, gate, agent, inputs }
+        let sizes = Mutex::default();
+        Self { target, parameters, summaries, workers, time_limit, gate, agent, sizes }
     }
 
     fn evaluate(&self, theta: &[f64], seed: u64) -> Answer {
-        let sizes = self.input_sizes()?;
+        let sizes = self.sizes()?;
         let mut rest = theta;
-        let mut input = Vec::with_capacity(sizes.len());
-        for size in sizes {
+        let mut input = Vec::with_capacity(sizes.inputs.len());
+        for size in sizes.inputs {
             let (part, after) = rest.split_at(size);
             input.push(part);
             rest = after;
@@ -89,14 +99,14 @@ impl UmBridge {
         }
         let body = json!({"name": self.target.model, "input": input, "config": config});
         let (status, body) = self.post("Evaluate", &body)?;
-        umbridge_reply(status, &body, self.summaries)
+        umbridge_reply(status, &body, &sizes.outputs)
     }
 
-    /// Sizes of the inputs; asked for once, and compared with what is expected.
-    fn input_sizes(&self) -> Sizes {
+    /// Sizes of inputs and outputs; asked for once, and compared with what is expected.
+    fn sizes(&self) -> Announced {
         // Others wait, rather than ask the same, and take the answer as theirs, also if there was none.
         let begun = Instant::now();
-        let mut known = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some((Ok(sizes), _)) => return Ok(sizes.clone()),
             Some((Err(reason), when)) if *when > begun => return Err(reason.clone()),
@@ -106,7 +116,7 @@ impl UmBridge {
         known.insert((found, Instant::now())).0.clone()
     }
 
-    fn ask_sizes(&self) -> Sizes {
+    fn ask_sizes(&self) -> Announced {
         let body = json!({"name": self.target.model, "config": self.target.config});
         let ask = |path: &str, key: &str, expected: usize, what: &str| {
             let (status, answer) = self.post(path, &body)?;
@@ -120,28 +130,30 @@ impl UmBridge {
             }
         };
         let inputs = ask("InputSizes", "inputSizes", self.parameters, "parameters")?;
-        ask("OutputSizes", "outputSizes", self.summaries, "summaries")?;
-        Ok(inputs)
+        let outputs = ask("OutputSizes", "outputSizes", self.summaries, "summaries")?;
+        Ok(Sizes { inputs, outputs })
     }
 
     /// Asks, and asks again while there seems to be nobody.
     fn post(&self, path: &str, body: &Value) -> Result<(u16, Vec<u8>), String> {
         let body = serde_json::to_vec(body).expect("numbers and strings");
-        let mut pause = FIRST_PAUSE;
-        for left in (0..=self.target.retries).rev() {
-            let reason = match self.attempt(path, body.clone())? {
-                Reply::Answer(429 | 502 | 503 | 504, _) if left > 0 => String::new(),
-                Reply::Answer(status, body) => return Ok((status, body)),
-                Reply::Bad(reason) => return Err(reason),
-                Reply::Absent(reason) => reason,
-            };
-            if left == 0 {
-                return Err(reason);
+        let mut pauses = pauses(self.target.retries);
+        loop {
+            let (reply, pause) = (self.attempt(path, body.clone())?, pauses.next());
+            match (reply, pause) {
+                (Reply::Answer(429 | 502 | 503 | 504, _) | Reply::Absent(..), Some(pause)) => {
+                    self.sleep(pause)?;
+                }
+                (Reply::Answer(status, body), _) => return Ok((status, body)),
+                (Reply::Bad(reason), _) => return Err(reason),
+                (Reply::Absent(reason, error), None) => {
+                    if let Some(error) = error {
+                        self.gate.note("reach the server", &error);
+                    }
+                    return Err(reason);
+                }
             }
-            self.sleep(pause)?;
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
-        unreachable!("the last attempt returns")
     }
 
     /// One request, in a thread of its own, since only that can be left alone when interrupted.
@@ -154,7 +166,7 @@ impl UmBridge {
             let _ = sender.send(request(&agent, &url, &body, limit, time_limit));
         };
         let thread = std::thread::Builder::new().spawn(request);
-        thread.map_err(|error| format!("could not start a thread for the request: {error}"))?;
+        thread.map_err(|error| no_thread(&error, &self.gate))?;
         loop {
             match receiver.recv_timeout(TICK) {
                 Ok(reply) => return Ok(reply),
@@ -179,6 +191,12 @@ impl UmBridge {
     }
 }
 
+/// The pauses before repetitions.
+fn pauses(retries: u32) -> impl Iterator<Item = Duration> {
+    let longer = |pause: &Duration| Some((2 * *pause).min(LONGEST_PAUSE));
+    std::iter::successors(Some(FIRST_PAUSE), longer).take(retries as usize)
+}
+
 fn request(agent: &Agent, url: &str, body: &[u8], limit: usize, time_limit: Duration) -> Reply {
     let answer = || {
         let mut response = agent.post(url).content_type("application/json").send(body)?;
@@ -194,8 +212,9 @@ fn request(agent: &Agent, url: &str, body: &[u8], limit: usize, time_limit: Dura
         Err(error) => {
             let reason = format!("no answer from {url}: {error}");
             match error {
-                ureq::Error::Io(_) | ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
-                    Reply::Absent(reason)
+                ureq::Error::Io(error) => Reply::Absent(reason, Some(error)),
+                ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
+                    Reply::Absent(reason, None)
                 }
                 _ => Reply::Bad(reason),
             }
@@ -227,5 +246,22 @@ impl Simulator for UmBridge {
 
     fn interrupt(&self, now: bool) {
         self.gate.interrupt(now);
+    }
+
+    fn lack(&self) -> Option<Error> {
+        self.gate.lack()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_span_the_restart_of_a_server() {
+        let seconds: Vec<f64> = pauses(RETRIES as u32).map(|pause| pause.as_secs_f64()).collect();
+        assert_eq!(seconds, [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8.0]);
+        assert!((15.0..30.0).contains(&seconds.iter().sum::<f64>()));
+        assert_eq!((pauses(0).count(), pauses(100).last()), (0, Some(LONGEST_PAUSE)));
     }
 }
