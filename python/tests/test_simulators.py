@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
 import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,9 @@ import pytest
 
 import didyma
 from conftest import QUICK, X_O, noisy_row, noisy_rows, prior
+
+# Many of these draw for themselves on purpose; those that are about the warning ask for it.
+pytestmark = pytest.mark.filterwarnings("ignore:the simulator's random numbers are its own")
 
 
 class Counted:
@@ -89,6 +95,80 @@ def test_a_generator_makes_a_run_repeatable(simulator: Any) -> None:
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(one.posterior.sample((9,), seed=1), two.posterior.sample((9,), seed=1))
     assert len(np.unique(one.simulations()[1] - one.simulations()[0], axis=0)) > 230, "noise is shared"
+
+
+def told_of(simulator: Any, **more: Any) -> list[warnings.WarningMessage]:
+    """Warnings of a run."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        didyma.infer(simulator, prior(), X_O, device="cpu", **{**QUICK, **more})
+    return told
+
+
+UNREPEATABLE = (
+    "the simulator's random numbers are its own, so that the same seed, or a resumed run, gives other rows: "
+    "add an argument rng or seed to it"
+)
+
+
+def draws_for_itself(theta: np.ndarray) -> np.ndarray:
+    return theta + 0.1 * np.random.randn(*theta.shape)
+
+
+@pytest.mark.parametrize(
+    "simulator",
+    [
+        draws_for_itself,
+        lambda theta: theta[:, :] + 0.1 * np.random.randn(*theta.shape),
+        lambda theta: theta + 0.1 * np.random.default_rng().normal(size=2),
+        # Mostly the same.
+        lambda theta: theta + np.random.poisson(0.2, size=2),
+        # It takes any arguments, but none by that name.
+        np.vectorize(lambda theta: theta + 0.1 * np.random.randn()),
+    ],
+)
+def test_a_function_that_cannot_be_repeated_is_told_of_once(simulator: Any) -> None:
+    (told,) = told_of(simulator)
+    assert issubclass(told.category, UserWarning) and str(told.message) == UNREPEATABLE
+    # Where the run was asked for.
+    assert told.filename == __file__
+
+
+def test_one_on_an_executor_too() -> None:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert [str(told.message) for told in told_of(draws_for_itself, executor=pool)] == [UNREPEATABLE]
+
+
+@pytest.mark.parametrize(
+    "simulator",
+    [
+        noisy_row,
+        noisy_rows,
+        lambda theta, seed: theta + 0.1 * np.random.default_rng(seed).normal(size=2),
+        # Without noise there is nothing to repeat.
+        lambda theta: 2 * theta,
+        lambda theta: [theta[0], np.nan if theta[1] > 0.5 else theta[1]],
+    ],
+)
+def test_others_are_not_told_of(simulator: Any) -> None:
+    assert told_of(simulator) == []
+
+
+def test_a_resumed_run_is_told_of_too(tmp_path: Any) -> None:
+    calls = 0
+
+    def interrupted(theta: np.ndarray) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls > 100:
+            raise KeyboardInterrupt
+        return draws_for_itself(theta)
+
+    run = tmp_path / "run"
+    with pytest.warns(UserWarning, match="add an argument rng or seed"), pytest.raises(KeyboardInterrupt):
+        didyma.infer(interrupted, prior(), X_O, out=run, vectorized=False, **QUICK)
+    with pytest.warns(UserWarning, match="add an argument rng or seed"):
+        assert didyma.resume(run, draws_for_itself, progress=False).finished
 
 
 def test_seeds_are_numbers_of_53_bits() -> None:

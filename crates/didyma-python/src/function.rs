@@ -91,6 +91,11 @@ impl Function {
         Probe { py, prior, pool, candidates }.found()
     }
 
+    /// Whether it is given its randomness.
+    pub fn is_seeded(&self) -> bool {
+        !self.random.is_empty()
+    }
+
     /// Rows of a call; 0 for a function of single rows.
     pub fn batch(&self) -> usize {
         self.batch

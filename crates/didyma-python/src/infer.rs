@@ -22,7 +22,8 @@ use std::path::PathBuf;
 ///
 /// simulator: a function from theta to x: of one row, (D,) -> (L,), or of many, (n, D) -> (n, L); which of them it is, is
 ///     found out by calling it (or said by `vectorized`). If it has a parameter `rng` it is given a numpy Generator, or by
-///     `seed` a number, and then the run can be repeated to the bit. Or a task of `didyma.tasks`.
+///     `seed` a number, and then the run can be repeated to the bit. A function with neither is called twice at draws of
+///     the prior, and warned of if it gives different x for the same theta. Or a task of `didyma.tasks`.
 /// prior: Uniform, Normal, LogNormal or Independent.
 /// x_o: the observation, L numbers.
 /// rounds, simulations: rounds of simulating and training, and simulations of each (10 and 1000).

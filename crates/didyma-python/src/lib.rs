@@ -17,6 +17,7 @@ mod npe;
 mod posterior;
 mod prior;
 mod question;
+mod repeatable;
 mod result;
 mod runner;
 mod tasks;

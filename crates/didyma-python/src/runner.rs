@@ -52,6 +52,7 @@ impl Runner<'_, '_> {
                 let (vectorized, batch) = self.calls()?;
                 let function =
                     Function::probe(simulator, prior, x_dim, vectorized, batch, pool.as_mut())?;
+                function.warn_if_unrepeatable(py, prior, pool.as_mut())?;
                 Some((function, pool))
             }
             None if self.executor.is_some() => {
