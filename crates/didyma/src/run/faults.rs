@@ -7,6 +7,8 @@ use std::io::ErrorKind;
 const MAKE_ROOM: &str = "make room on the disk";
 const REPAIR: &str = "make room on the disk or repair it";
 const PERMIT: &str = "permit writing there, or copy the directory to where it is permitted";
+/// For file systems, as of some networks, that cannot lock files.
+pub(super) const LOCAL: &str = "put the directory on a local disk, where files can be locked";
 
 /// The outcome of an operation on the database.
 pub(super) type Stored<T> = Result<T, Fault>;
@@ -14,6 +16,7 @@ pub(super) type Stored<T> = Result<T, Fault>;
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         let remedy = match error.sqlite_error_code() {
+            _ if cannot_lock(&error) => LOCAL,
             Some(ErrorCode::DiskFull) => MAKE_ROOM,
             Some(ErrorCode::SystemIoFailure) => REPAIR,
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
@@ -27,6 +30,15 @@ impl From<rusqlite::Error> for Fault {
         };
         Self::Refused { reason: error.to_string(), remedy, begun: true }
     }
+}
+
+/// Whether the file system refused a lock, or memory that is shared with other processes.
+fn cannot_lock(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_IOERR_LOCK, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_SHMLOCK};
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    let locks = [SQLITE_IOERR_LOCK, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_SHMLOCK];
+    code.is_some_and(|code| locks.contains(&code))
+        || error.sqlite_error_code() == Some(ErrorCode::FileLockingProtocolFailed)
 }
 
 impl From<std::io::Error> for Fault {

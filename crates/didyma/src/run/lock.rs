@@ -1,6 +1,6 @@
 //! One process at a time works on a run: the operating system's lock, which ends with the process.
 
-use super::faults::Stored;
+use super::faults::{LOCAL, Stored};
 use crate::error::Fault;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -38,8 +38,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Takes the lock of a run.
 pub(super) fn take(directory: &Path) -> Stored<Lock> {
     let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false);
-    let mut file = file.open(directory.join(LOCK))?;
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NOFOLLOW);
+    let mut file = options.open(directory.join(LOCK))?;
     match try_often(&file) {
         Ok(()) => {
             // The lock counts; where there is no room for the number, messages do without.
@@ -47,8 +49,25 @@ pub(super) fn take(directory: &Path) -> Stored<Lock> {
             Ok(Lock(file))
         }
         Err(TryLockError::WouldBlock) => Err(Fault::Locked { process: signature(&mut file) }),
-        Err(TryLockError::Error(source)) => Err(source.into()),
+        Err(TryLockError::Error(source)) => Err(refused(source)),
     }
+}
+
+/// Why there is no lock. File systems without any are not out of room or broken.
+fn refused(source: std::io::Error) -> Fault {
+    match has_no_locks(&source) {
+        true => Fault::Refused { reason: source.to_string(), remedy: LOCAL, begun: true },
+        false => source.into(),
+    }
+}
+
+/// Whether the file system cannot lock files: by its own word, or since nobody answers who could.
+fn has_no_locks(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    if error.raw_os_error() == Some(nix::libc::ENOLCK) {
+        return true;
+    }
+    error.kind() == ErrorKind::Unsupported
 }
 
 fn try_often(file: &File) -> Result<(), TryLockError> {
@@ -63,7 +82,12 @@ fn try_often(file: &File) -> Result<(), TryLockError> {
 
 /// Whether a process has the lock of a run. Nothing is written, and many may look at once.
 pub(super) fn held(directory: &Path) -> Stored<bool> {
-    let file = match File::open(directory.join(LOCK)) {
+    let path = directory.join(LOCK);
+    // A pipe would be waited for, and nobody can have locked it.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Ok(false);
+    }
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error.into()),
@@ -74,6 +98,8 @@ pub(super) fn held(directory: &Path) -> Stored<bool> {
             Ok(false)
         }
         Err(TryLockError::WouldBlock) => Ok(true),
+        // Where there are no locks nobody has one, and reading needs none.
+        Err(TryLockError::Error(source)) if has_no_locks(&source) => Ok(false),
         Err(TryLockError::Error(source)) => Err(source.into()),
     }
 }
@@ -88,4 +114,26 @@ fn signature(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;
     text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error;
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_is_told() {
+        let mut faults = vec![refused(ErrorKind::Unsupported.into())];
+        #[cfg(unix)]
+        faults.push(refused(std::io::Error::from_raw_os_error(nix::libc::ENOLCK)));
+        let protocol = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_LOCK);
+        faults.push(rusqlite::Error::SqliteFailure(protocol, None).into());
+        for fault in faults {
+            let told = error(Path::new("out"), fault.at_the_beginning()).to_string();
+            let remedy = ": put the directory on a local disk, where files can be locked, then start it again";
+            assert!(told.ends_with(remedy), "{told}");
+        }
+        let other = refused(ErrorKind::StorageFull.into());
+        assert!(error(Path::new("out"), other).to_string().contains("make room"));
+    }
 }
