@@ -76,6 +76,7 @@ pub fn python(error: Error) -> PyErr {
         | Error::Diverged { .. }
         | Error::Device { .. } => Kind::Training,
         Error::ModelFile { .. }
+        | Error::NotAFile { .. }
         | Error::Run { .. }
         | Error::Table { .. }
         | Error::Shard { .. }

@@ -5,9 +5,10 @@ use crate::arguments::{ThreadsArgs, between};
 use crate::output::{check_out, print};
 use anyhow::{Context, anyhow, bail};
 use clap::Parser;
+use didyma::Error;
 use didyma::report::{Comparison, Figure, Kind, Place, RunData, least_predictive, page, png};
 use didyma::run::{REPORT, SeedSweep};
-use didyma::storage::write_whole;
+use didyma::storage::{write_inside, write_whole};
 use std::path::{Path, PathBuf};
 
 /// Write a page about a run, or about several of one task side by side: figures, tables, warnings.
@@ -57,18 +58,32 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         files.iter().try_for_each(|(path, bytes)| place(path, bytes))?;
         print(&format!("{} figures in {}, as SVG and PNG", files.len() / 2, folder.display()))?;
     }
-    let out = args.out.clone().unwrap_or_else(|| match args.dirs.as_slice() {
-        [dir] => dir.join(REPORT),
-        _ => PathBuf::from(REPORT),
-    });
-    place(&out, html.as_bytes())?;
+    let out = match (&args.out, args.dirs.as_slice()) {
+        (None, [dir]) => {
+            let out = dir.join(REPORT);
+            write_inside(&out, html.as_bytes()).map_err(|error| refused(&error))?;
+            out
+        }
+        (out, _) => {
+            let out = out.clone().unwrap_or_else(|| PathBuf::from(REPORT));
+            place(&out, html.as_bytes())?;
+            out
+        }
+    };
     print(&format!("report: {}", out.display()))
 }
 
 /// Writes a file whole, or not at all.
 pub fn place(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    write_whole(path, bytes)
-        .map_err(|error| anyhow!("{error}: choose another place, or permit writing"))
+    write_whole(path, bytes).map_err(|error| refused(&error))
+}
+
+fn refused(error: &Error) -> anyhow::Error {
+    match error {
+        // It says what to do.
+        Error::NotAFile { .. } => anyhow!("{error}"),
+        _ => anyhow!("{error}: choose another place, or permit writing"),
+    }
 }
 
 /// The runs of several seeds in place of the directory that holds them, as far as they have begun.

@@ -18,7 +18,7 @@ pub(super) fn start(args: &[&str]) -> Child {
 }
 
 /// Ends the process as a loss of power would: it hears nothing of it.
-fn kill_after(args: &[&str], delay: Duration) {
+pub(super) fn kill_after(args: &[&str], delay: Duration) {
     let mut child = start(args);
     std::thread::sleep(delay);
     child.kill().expect("it is ours");
@@ -26,10 +26,10 @@ fn kill_after(args: &[&str], delay: Duration) {
 }
 
 /// Numbers in [0, 1), the same every time (splitmix64).
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

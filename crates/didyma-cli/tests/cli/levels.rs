@@ -1,11 +1,12 @@
 //! `didyma levels DIR`: the levels of a run's flow.
 
 use super::{Folder, didyma, done, json, number, refused, text};
-use didyma::SimulatedRow;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
-use didyma::run::{Manifest, RunDir};
+use didyma::run::{Manifest, RunDir, execute_task};
+use didyma::{Event, Observer, SimulatedRow, State};
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 /// A tiny run of Two Moons, with this many simulations in each of two rounds.
 fn run(folder: &Folder, name: &str, simulations: &str, options: &[&str]) -> String {
@@ -25,6 +26,16 @@ fn levels(args: &[&str]) -> Value {
 fn costs(found: &Value) -> Vec<f64> {
     let levels = found["levels"].as_array().expect("a list");
     levels.iter().map(|level| number(&level["cost"])).collect()
+}
+
+/// Stops a run after its second round.
+struct TwoRounds;
+
+impl Observer for TwoRounds {
+    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
+        let over = matches!(event, Event::RoundFinished { report, .. } if report.round == 2);
+        Ok(if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
 }
 
 #[test]
@@ -56,11 +67,16 @@ fn a_run_is_measured_with_its_own_settings() {
     assert_eq!(costs(&found), [4.0, 8.0, 16.0, 32.0]);
 
     // Simulations of a round under way are no part of what the flow was trained on.
+    let mut manifest = RunDir::read(dir.as_ref()).expect("the run").manifest().clone();
+    manifest.config.rounds = 3;
+    let (open, task) = (folder.file("open"), manifest.task().expect("two moons"));
+    let run = RunDir::create(open.as_ref(), &manifest).expect("a new run");
+    execute_task(run, State::default(), &task, 1, &mut TwoRounds).expect("two rounds");
     let row = SimulatedRow { round: 3, index: 0, theta: vec![0.5; 2], x: Ok(vec![0.0; 2]) };
-    RunDir::open(dir.as_ref()).expect("the run").store(&[row]).expect("room on the disk");
-    let output = didyma(&["levels", &dir, "--budget", "1000"]);
+    RunDir::open(open.as_ref()).expect("the run").store(&[row]).expect("room on the disk");
+    let output = didyma(&["levels", &open, "--budget", "1000"]);
     let told = text(&output.stdout);
-    assert!(told.starts_with("levels of the run tiny, inclusive coupling"), "{told}");
+    assert!(told.starts_with("levels of the run open, inclusive coupling"), "{told}");
     assert!(told.contains("two-moons by tgrr, 2 rounds, 400 simulations"), "{told}");
 }
 

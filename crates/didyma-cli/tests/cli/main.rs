@@ -12,6 +12,7 @@ mod levels;
 mod own;
 mod problems;
 mod reading;
+mod received;
 mod report;
 mod reproduce;
 mod runs;

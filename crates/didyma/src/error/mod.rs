@@ -275,6 +275,14 @@ pub enum Error {
         /// What is wrong with it.
         fault: FileFault,
     },
+    /// Something else in the place of a file of a run.
+    #[error("{} is {found}, and not a file of the run: remove it, or put the file itself in its place", path.display())]
+    NotAFile {
+        /// Where it is.
+        path: PathBuf,
+        /// What it is: a link, a directory, a pipe or a device.
+        found: &'static str,
+    },
     /// A directory of a run that cannot be used, or a database in it.
     #[error("{}", self.sentence(&Remedy::to_string))]
     Run {

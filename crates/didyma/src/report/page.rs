@@ -5,7 +5,7 @@ use super::figures::{Figure, Kind};
 use super::text::{advice, command, parameter_lines, reassurance};
 use crate::error::Result;
 use crate::run::{Findings, REPORT};
-use crate::storage::files::write_whole;
+use crate::storage::files::write_inside;
 use didyma_plot::{Place, escaped, number_to};
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ pub fn page(runs: &Comparison) -> String {
 /// Writes the page about a single run into its directory.
 pub fn write_page(findings: &Findings) -> Result<()> {
     let runs = Comparison::new(vec![RunData::of(findings, true)?])?;
-    write_whole(&findings.run().file(REPORT), page(&runs).as_bytes())
+    write_inside(&findings.run().file(REPORT), page(&runs).as_bytes())
 }
 
 /// A whole file: the title, the numbers that matter most, and what is below.

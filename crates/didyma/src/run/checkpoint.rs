@@ -58,7 +58,7 @@ impl RunDir {
         let tensors = TENSORS.iter().zip([params.clone(), m.clone(), v.clone(), best]);
         let tensors = tensors.map(|(name, data)| NamedTensor::flat(name, data)).collect();
         let json = serde_json::to_string(&described).expect("numbers and strings");
-        TensorFile { kind: KIND, json, tensors }.save(&self.file(CHECKPOINT))
+        TensorFile { kind: KIND, json, tensors }.save_inside(&self.file(CHECKPOINT))
     }
 
     /// The state of training that was saved last, if any was.

@@ -149,6 +149,7 @@ pub(super) fn recognise(connection: &Connection) -> Stored<Meta> {
         }
         _ => return Err(Fault::foreign("it is a database of another program")),
     }
+    check_tables(connection)?;
     let (version, config, crc): (String, String, u32) =
         connection.query_row("SELECT version, config, crc FROM run", [], |row| row.try_into())?;
     check(crc, checksum(&[version.as_bytes(), config.as_bytes()]), "its configuration")?;
@@ -158,6 +159,23 @@ pub(super) fn recognise(connection: &Connection) -> Stored<Meta> {
 /// The version of the format.
 pub(super) fn format(connection: &Connection) -> rusqlite::Result<u32> {
     value(connection, "PRAGMA user_version")
+}
+
+/// An error unless the tables are the ones that a run makes. A view in the place of one may have rows without end, and a
+/// trigger may do anything when something is stored.
+fn check_tables(connection: &Connection) -> Stored<()> {
+    let same = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql = ?1";
+    let mut same = connection.prepare(same)?;
+    let triggers: u32 =
+        value(connection, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'")?;
+    let mut own = triggers == 0;
+    for table in TABLES.split(';').map(str::trim).filter(|table| !table.is_empty()) {
+        own &= same.query_row([table], |row| row.get::<_, u32>(0))? == 1;
+    }
+    match own {
+        true => Ok(()),
+        false => Err(Fault::corrupted("its tables are not those of a run")),
+    }
 }
 
 fn value<T: FromSql>(connection: &Connection, query: &str) -> rusqlite::Result<T> {

@@ -42,10 +42,10 @@ pub use summary::Summary;
 
 use crate::error::{Error, FileFault, Result};
 use crate::inference::{EpochRecord, RoundReport, SimulatedRow};
-use crate::storage::files::write_whole;
+use crate::storage::files::write_inside;
 use faults::Stored;
 use lock::Lock;
-use place::{check_empty, emptied, existing, make_directory};
+use place::{check_empty, check_links, emptied, existing, make_directory};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -87,6 +87,7 @@ impl RunDir {
         let refused = |fault: Fault| error(path, fault.at_the_beginning());
         make_directory(path)?;
         check_empty(path)?;
+        check_links(path)?;
         let lock = lock::take(path).map_err(refused)?;
         let mut connection = database::make(&path.join(DATABASE)).map_err(refused)?;
         match database::recognise(&connection) {
@@ -105,6 +106,7 @@ impl RunDir {
     /// Opens a run to continue it; no other process can do so until it is dropped.
     pub fn open(path: &Path) -> Result<Self> {
         let database = existing(path)?;
+        check_links(path)?;
         let refused = |fault| error(path, fault);
         let lock = lock::take(path).map_err(refused)?;
         let opened = database::open(&database).map_err(|fault| refused(emptied(path, fault)))?;
@@ -136,11 +138,13 @@ impl RunDir {
         lock: Option<Lock>,
     ) -> Result<Self> {
         let database::Meta { version, config: stored, .. } = meta;
-        let manifest = serde_json::from_str(&stored).map_err(|why| {
+        let manifest: Manifest = serde_json::from_str(&stored).map_err(|why| {
             let why =
                 format!("its configuration cannot be read, and may be of another version: {why}");
             error(path, Fault::corrupted(why))
         })?;
+        // Rounds and samples that nobody can ask for would not fit into any memory.
+        manifest.config.check_sizes().map_err(|why| error(path, Fault::corrupted(why)))?;
         Ok(Self { path: path.to_owned(), version, manifest, stored, connection, _lock: lock })
     }
 
@@ -176,7 +180,7 @@ impl RunDir {
 
     /// Writes a file of the run, whole or not at all.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        write_whole(&self.file(name), bytes)
+        write_inside(&self.file(name), bytes)
     }
 
     /// Stores simulations, all or none; one whose round and index are there already is ignored.
@@ -191,9 +195,13 @@ impl RunDir {
         self.told(stored)
     }
 
-    /// All simulations, by round and index. All have the same sizes.
+    /// All simulations, by round and index. All have the same sizes, and are of rounds that the run has.
     pub fn rows(&self) -> Result<Vec<SimulatedRow>> {
-        self.told(records::rows(&self.connection))
+        let config = &self.manifest.config;
+        // Rounds that were made step by step have each a number of simulations of its own.
+        let made = self.reports()?.iter().map(|report| report.simulations).max();
+        let most = config.simulations.max(made.unwrap_or(0));
+        self.told(records::rows(&self.connection, 1..=config.rounds, most))
     }
 
     /// How many simulations are stored, and how many of these failed: quicker than [`RunDir::rows`], which checks them.
@@ -231,18 +239,25 @@ impl RunDir {
 
     /// Number of finished rounds: quicker than [`RunDir::reports`], which reads them.
     pub fn rounds(&self) -> Result<usize> {
-        Ok(self.told(records::rounds(&self.connection))?.len())
+        Ok(self.stored_rounds()?.len())
     }
 
     /// The reports of the finished rounds, in order.
     pub fn reports(&self) -> Result<Vec<RoundReport>> {
-        let parse = |json: &String| {
-            serde_json::from_str(json).map_err(|why| {
-                let why = format!("the report of a round cannot be read: {why}");
-                error(&self.path, Fault::corrupted(why))
-            })
+        let parse = |(json, round): (String, u32)| {
+            let bad = |why| error(&self.path, Fault::corrupted(why));
+            let report: RoundReport = serde_json::from_str(&json)
+                .map_err(|why| bad(format!("the report of a round cannot be read: {why}")))?;
+            if report.round != round || report.failures > report.simulations {
+                return Err(bad(format!("the report of round {round} cannot be its own")));
+            }
+            Ok(report)
         };
-        self.told(records::rounds(&self.connection))?.iter().map(parse).collect()
+        self.stored_rounds()?.into_iter().zip(1..).map(parse).collect()
+    }
+
+    fn stored_rounds(&self) -> Result<Vec<String>> {
+        self.told(records::rounds(&self.connection, self.manifest.config.rounds))
     }
 
     /// Notes epochs of training.
@@ -252,9 +267,11 @@ impl RunDir {
     }
 
     /// The epochs of training, each once: after a kill some are trained again, and the later one counts. Events enter no
-    /// result, so that one that cannot be read is left out.
+    /// result, so that one that cannot be read, or is of no round of the run, is left out.
     pub fn epochs(&self) -> Result<Vec<EpochRecord>> {
-        Ok(each_epoch(&self.events()?))
+        let mut epochs = each_epoch(&self.events()?);
+        epochs.retain(|epoch| (1..=self.manifest.config.rounds).contains(&epoch.round));
+        Ok(epochs)
     }
 
     /// Notes an event with the time of the clock. Nothing that is computed may depend on it.
@@ -351,7 +368,7 @@ mod tests {
             RunDir::create(folder.path(), &Manifest::of_task("two-moons", Config::default()))
                 .unwrap();
         let row =
-            |index| SimulatedRow { round: 0, index, theta: vec![1.0; 100], x: Ok(vec![2.0; 100]) };
+            |index| SimulatedRow { round: 1, index, theta: vec![1.0; 100], x: Ok(vec![2.0; 100]) };
         run.store(&[row(0)]).unwrap();
         let pages: u32 = run.connection.query_row("PRAGMA page_count", [], |r| r.get(0)).unwrap();
         let limit = |run: &RunDir, pages: u32| {

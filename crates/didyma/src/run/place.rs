@@ -3,7 +3,7 @@
 use super::lock::LOCK;
 use super::{DATABASE, Fault, SEEDS, SeedSweep, about, error};
 use crate::error::{Error, Result};
-use crate::storage::files::sync_entry;
+use crate::storage::files::{expect_plain, expect_regular, sync_entry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,11 @@ pub(super) fn check_empty(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// An error if one of the files that are opened to be written is a link: it could lead anywhere.
+pub(super) fn check_links(path: &Path) -> Result<()> {
+    BEGINNINGS.iter().try_for_each(|name| expect_plain(&path.join(name)))
+}
+
 /// A database in which nothing has begun, beside files that a run has made, has lost what it held.
 pub(super) fn emptied(path: &Path, fault: Fault) -> Fault {
     match fault {
@@ -52,6 +57,7 @@ pub(super) fn emptied(path: &Path, fault: Fault) -> Fault {
 /// The path of the database, if there is one.
 pub(super) fn existing(path: &Path) -> Result<PathBuf> {
     let database = path.join(DATABASE);
+    BEGINNINGS.iter().try_for_each(|name| expect_regular(&path.join(name)))?;
     match std::fs::metadata(&database) {
         Ok(found) if found.is_file() => Ok(database),
         Err(source) if source.kind() == ErrorKind::PermissionDenied => {

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::inference::events::{Event, Observer};
 use crate::inference::posterior::Posterior;
 use crate::inference::{EpochRecord, RoundReport};
+use crate::storage::files::write_inside;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -59,7 +60,7 @@ impl Recorder {
 impl RunDir {
     /// Saves the model after a round.
     pub(super) fn save_model(&self, round: u32, posterior: &Posterior) -> Result<()> {
-        posterior.save(&self.model(round), &self.stored_manifest())
+        write_inside(&self.model(round), &posterior.to_bytes(&self.stored_manifest()))
     }
 
     /// Writes the results in short.

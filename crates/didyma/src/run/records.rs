@@ -5,6 +5,7 @@ use super::faults::Stored;
 use crate::error::Fault;
 use crate::inference::SimulatedRow;
 use rusqlite::{Connection, Row};
+use std::ops::RangeInclusive;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Stores rows that are new, all or none.
@@ -36,8 +37,16 @@ pub(super) fn replace(connection: &mut Connection, rows: &[SimulatedRow]) -> Sto
     write(connection, rows, "INSERT OR REPLACE")
 }
 
-pub(super) fn rows(connection: &Connection) -> Stored<Vec<SimulatedRow>> {
-    select(connection, "1 = 1", ())
+/// All simulations. A database that holds others than those of these rounds, so many in each, is damaged: whoever makes
+/// room for a round by its number would need more memory than there is.
+pub(super) fn rows(
+    connection: &Connection,
+    rounds: RangeInclusive<u32>,
+    simulations: usize,
+) -> Stored<Vec<SimulatedRow>> {
+    select(connection, "1 = 1", (), |row| {
+        rounds.contains(&row.round) && (row.index as usize) < simulations
+    })
 }
 
 /// Simulations of a round, from one index to another.
@@ -47,13 +56,15 @@ pub(super) fn between(
     first: u32,
     last: u32,
 ) -> Stored<Vec<SimulatedRow>> {
-    select(connection, "round = ?1 AND \"index\" BETWEEN ?2 AND ?3", (round, first, last))
+    let which = "round = ?1 AND \"index\" BETWEEN ?2 AND ?3";
+    select(connection, which, (round, first, last), |_| true)
 }
 
 fn select(
     connection: &Connection,
     which: &str,
     numbers: impl rusqlite::Params,
+    can_be: impl Fn(&SimulatedRow) -> bool,
 ) -> Stored<Vec<SimulatedRow>> {
     let columns = "round, \"index\", theta, x, failure, crc";
     let query = format!("SELECT {columns} FROM simulations WHERE {which} ORDER BY 1, 2");
@@ -64,6 +75,13 @@ fn select(
     let single = format(connection)? == SINGLE;
     while let Some(record) = found.next()? {
         let row = decode(record, single)?;
+        // In their order each is there once, so that they have an end, whatever the file says.
+        let follows = rows.last().is_none_or(|r| (r.round, r.index) < (row.round, row.index));
+        if !follows || !can_be(&row) {
+            let (round, index) = (row.round, row.index);
+            let why = format!("simulation {index} of round {round} is none of the run");
+            return Err(Fault::corrupted(why));
+        }
         let dim_theta = rows.first().map_or(row.theta.len(), |first| first.theta.len());
         let len_x = row.x.as_ref().ok().map(Vec::len);
         dim_x = dim_x.or(len_x);
@@ -147,7 +165,8 @@ pub(super) fn finish_round(connection: &Connection, round: u32, json: &str) -> S
     Ok(())
 }
 
-pub(super) fn rounds(connection: &Connection) -> Stored<Vec<String>> {
+/// The results of the finished rounds, from the first on; there are no more than `most`.
+pub(super) fn rounds(connection: &Connection, most: u32) -> Stored<Vec<String>> {
     let mut statement = connection.prepare("SELECT round, json, crc FROM rounds ORDER BY 1")?;
     let mut found = statement.query([])?;
     let mut rounds = Vec::new();
@@ -155,6 +174,9 @@ pub(super) fn rounds(connection: &Connection) -> Stored<Vec<String>> {
         let (round, json, crc): (u32, String, u32) = record.try_into()?;
         let what = format!("the result of round {round}");
         check(crc, checksum(&[&round.to_le_bytes(), json.as_bytes()]), &what)?;
+        if round as usize != rounds.len() + 1 || round > most {
+            return Err(Fault::corrupted(format!("{what} is none of the run")));
+        }
         rounds.push(json);
     }
     Ok(rounds)

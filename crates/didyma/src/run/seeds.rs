@@ -1,10 +1,10 @@
 //! Runs of several seeds in one directory: what they are of, so that each can begin or go on at any time.
 
 use super::lock::{self, LOCK, Lock};
-use super::place::make_directory;
+use super::place::{check_links, make_directory};
 use super::{DATABASE, Fault, Manifest, RunDir, SEEDS, about, error};
 use crate::error::{Error, Result};
-use crate::storage::files::write_whole;
+use crate::storage::files::{read_inside, write_inside};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,9 @@ pub struct SeedSweep {
     stored: SweepFile,
     _lock: Option<Lock>,
 }
+
+/// More runs than anybody makes in one directory.
+const MOST: u64 = 1_000_000;
 
 /// What the file holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,32 +40,36 @@ impl SeedSweep {
         if first.checked_add(seeds).is_none() {
             return Err(Error::setting("seed", first, "so small that the last seed is below 2^64"));
         }
+        if !(1..=MOST).contains(&seeds) {
+            return Err(Error::setting("seeds", seeds, format!("between 1 and {MOST}")));
+        }
         make_directory(path)?;
         check_free(path)?;
+        check_links(path)?;
         let lock = lock::take(path).map_err(|fault| error(path, fault.at_the_beginning()))?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let stored = SweepFile { version, seeds, run: manifest.clone() };
         let json = serde_json::to_string_pretty(&stored).expect("numbers and strings");
-        write_whole(&path.join(SEEDS), json.as_bytes())?;
+        write_inside(&path.join(SEEDS), json.as_bytes())?;
         Ok(Self { path: path.to_owned(), stored, _lock: Some(lock) })
     }
 
     /// Opens runs to continue them; no other process can do so until it is dropped.
     pub fn open(path: &Path) -> Result<Self> {
         let found = Self::read(path)?;
+        check_links(path)?;
         let lock = lock::take(path).map_err(|fault| error(path, fault))?;
         Ok(Self { _lock: Some(lock), ..found })
     }
 
     /// Opens runs to look at them.
     pub fn read(path: &Path) -> Result<Self> {
-        let file = path.join(SEEDS);
-        let json = std::fs::read(&file);
-        let json = json.map_err(|source| Error::Io { action: "read", path: file, source })?;
+        let json = read_inside(&path.join(SEEDS))?;
         let bad = |why: String| about(path, path.join(SEEDS), Fault::SeedsFile(why));
         let stored: SweepFile = serde_json::from_slice(&json)
             .map_err(|why| bad(format!("it is damaged, or of another version ({why})")))?;
-        if stored.seeds == 0 || stored.run.config.seed.checked_add(stored.seeds).is_none() {
+        let last = stored.run.config.seed.checked_add(stored.seeds);
+        if !(1..=MOST).contains(&stored.seeds) || last.is_none() {
             return Err(bad(format!("since it tells of {} seeds", stored.seeds)));
         }
         Ok(Self { path: path.to_owned(), stored, _lock: None })
@@ -197,5 +204,9 @@ mod tests {
         std::fs::write(path.join(SEEDS), "{\"seeds\": 2").unwrap();
         let damaged = told(SeedSweep::read(&path));
         assert!(damaged.contains("seeds.json cannot be used"), "{damaged}");
+        let endless = serde_json::json!({"version": "1", "seeds": 1u64 << 60, "run": manifest(1)});
+        std::fs::write(path.join(SEEDS), endless.to_string()).unwrap();
+        let endless = told(SeedSweep::read(&path));
+        assert!(endless.contains("it tells of 1152921504606846976 seeds"), "{endless}");
     }
 }

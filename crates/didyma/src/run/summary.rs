@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::inference::RoundReport;
 use crate::inference::config::{Config, Inner};
 use crate::named::Named;
+use crate::storage::files::read_inside;
 use crate::training::estimator::{Method, Pool, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +44,7 @@ pub struct Summary {
 impl Summary {
     /// The results of a run so far. How much memory it took is known to its own process only, which wrote it down.
     pub fn read(run: &RunDir) -> Result<Self> {
-        let written = std::fs::read(run.file(SUMMARY)).ok();
+        let written = read_inside(&run.file(SUMMARY)).ok();
         let written = written.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         Ok(Self {
             peak_rss_mb: written.and_then(|written| written.peak_rss_mb),

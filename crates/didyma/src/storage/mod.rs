@@ -5,7 +5,7 @@ mod npz;
 pub(crate) mod table;
 pub(crate) mod tensors;
 
-pub use files::write_whole;
+pub use files::{write_inside, write_whole};
 pub use npz::{Array, npz};
 pub use table::Table;
 pub use tensors::{NamedTensor, TensorFile};

@@ -5,7 +5,7 @@
 //! order of whoever wrote them. A reader says which tensors it expects, in that order.
 
 use crate::error::{Error, FileFault, Result};
-use crate::storage::files::write_whole;
+use crate::storage::files::{read_inside, write_inside, write_whole};
 use safetensors::tensor::{Dtype, Metadata, SafeTensors};
 use serde_json::json;
 use std::fmt::Display;
@@ -58,10 +58,14 @@ impl TensorFile {
         write_whole(path, &self.encode())
     }
 
+    /// Writes the file into the directory of a run, where no link is followed.
+    pub(crate) fn save_inside(&self, path: &Path) -> Result<()> {
+        write_inside(path, &self.encode())
+    }
+
     /// Reads a file of this kind with these tensors and no others, in the order in which they were saved.
     pub fn load(path: &Path, kind: &'static str, names: &[&str]) -> Result<Self> {
-        let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
-        let bytes = std::fs::read(path).map_err(io)?;
+        let bytes = read_inside(path)?;
         let damaged = |fault| Error::ModelFile { path: path.to_owned(), fault };
         Self::decode(&bytes, kind, names).map_err(damaged)
     }

@@ -101,19 +101,20 @@ impl Config {
         self.algorithm().name()
     }
 
+    /// Refuses numbers of rounds and samples that no memory has room for.
+    pub(crate) fn check_sizes(&self) -> Result<()> {
+        whole("rounds", self.rounds.into(), 10_000)?;
+        whole("samples", self.samples as u64, 10_000_000)
+    }
+
     /// Refuses settings outside their range.
     pub fn check(&self) -> Result<()> {
         let train = &self.train;
-        let whole = |name, value: u64, most: u64| match (1..=most).contains(&value) {
-            true => Ok(()),
-            false => Err(Error::setting(name, value, format!("between 1 and {most}"))),
-        };
-        whole("rounds", self.rounds.into(), 10_000)?;
+        self.check_sizes()?;
         if !(10..=100_000_000).contains(&self.simulations) {
             let why = "between 10 and 100000000";
             return Err(Error::setting("simulations", self.simulations, why));
         }
-        whole("samples", self.samples as u64, 10_000_000)?;
         whole("train.batch", train.batch as u64, 1_000_000)?;
         whole("train.sweeps", train.sweeps.into(), 10_000)?;
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
@@ -257,6 +258,14 @@ fn similar(key: &str) -> Option<&'static str> {
 /// Where a setting is in the JSON of all.
 fn pointer(key: &str) -> String {
     format!("/{}", key.replace('.', "/"))
+}
+
+/// Refuses a whole number outside its range.
+fn whole(name: &'static str, value: u64, most: u64) -> Result<()> {
+    match (1..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(Error::setting(name, value, format!("between 1 and {most}"))),
+    }
 }
 
 #[cfg(test)]

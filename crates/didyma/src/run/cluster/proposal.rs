@@ -4,8 +4,8 @@ use crate::error::{Advice, Error, Remedy, Result};
 use crate::inference::config::Config;
 use crate::problem::tasks::Task;
 use crate::rng::{Purpose, SimulationStreams, Streams};
-use crate::storage::files::write_whole;
 use crate::storage::table::digits;
+use crate::storage::files::write_inside;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ impl ProposalFile {
         &self.theta[index * self.names.len()..][..self.names.len()]
     }
 
-    /// Writes the file, whole or not at all: comments that say what it is, then a line for each simulation with its
+    /// Writes the file into the directory of a run, whole or not at all: comments that say what it is, then a line for each simulation with its
     /// number, the seed that a program is given, and its parameters.
     pub fn write(&self, path: &Path) -> Result<()> {
         let Origin { run, round, seed, simulations, summaries, in_a_row } = &self.origin;
@@ -88,7 +88,7 @@ impl ProposalFile {
             let numbers = self.row(index).iter().map(|&t| digits(t)).collect::<Vec<_>>().join(",");
             writeln!(text, "{index},{seed},{numbers}").expect("a string takes all");
         }
-        write_whole(path, text.as_bytes())
+        write_inside(path, text.as_bytes())
     }
 
     /// Reads the file.

@@ -7,6 +7,7 @@ use crate::inference::events::{Event, Observer};
 use crate::inference::simulations::gaps;
 use crate::run::faults::Stored;
 use crate::run::{database, records};
+use crate::storage::files::expect_regular;
 use rusqlite::Connection;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ impl Shard {
         let told = |fault| error(path, fault);
         let readable = std::fs::metadata(path);
         readable.map_err(|source| Error::Io { action: "read", path: path.to_owned(), source })?;
+        expect_regular(path)?;
         let (connection, meta) = database::read(path).map_err(told)?;
         let origin = origin_of(&meta.config).map_err(told)?;
         Ok(Self { path: path.to_owned(), origin, connection })
@@ -71,7 +73,9 @@ impl Shard {
 
     /// All simulations, by index.
     pub fn rows(&self) -> Result<Vec<SimulatedRow>> {
-        records::rows(&self.connection).map_err(|fault| error(&self.path, fault))
+        let Origin { round, simulations, .. } = self.origin;
+        let rows = records::rows(&self.connection, round..=round, simulations);
+        rows.map_err(|fault| error(&self.path, fault))
     }
 
     /// Which of these numbers are not simulated yet, as ranges; of the others, how many are done, and failed.

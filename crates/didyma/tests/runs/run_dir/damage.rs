@@ -1,6 +1,6 @@
 //! Damaged, foreign and newer databases are told apart, and nothing in them is taken for data.
 
-use super::{manifest, row, rows, stored, told};
+use super::{manifest, report, row, rows, stored, told};
 use didyma::SimulatedRow;
 use didyma::run::{DATABASE, RunDir};
 
@@ -47,6 +47,65 @@ fn rows_that_do_not_fit_are_refused() {
     connection.execute_batch(sql).unwrap();
     drop(connection);
     assert!(told(RunDir::open(&dir).unwrap().rows()).contains("simulation 5 of round 1"));
+}
+
+/// Whoever makes room for every round up to the last would need more memory than there is.
+#[test]
+fn rows_and_rounds_that_a_run_cannot_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (i, (round, index)) in
+        [(u32::MAX, 0), (10_001, 0), (0, 5), (1, 1000), (2, u32::MAX)].into_iter().enumerate()
+    {
+        let mut run = stored(&folder.path().join(i.to_string()));
+        run.store(&[SimulatedRow { round, index, ..row(0) }]).unwrap();
+        let told = told(run.rows());
+        let expected = format!("simulation {index} of round {round} is none of the run");
+        assert!(told.contains(DATABASE) && told.contains(&expected), "{told}");
+    }
+    for round in [0, 4, 10_001, u32::MAX] {
+        let mut run = stored(&folder.path().join(format!("round {round}")));
+        run.finish_round(&report(round)).unwrap();
+        let told = told(run.reports());
+        assert!(told == self::told(run.rounds().map(drop)) && told.contains("of round"), "{told}");
+    }
+    // Epochs enter no result: what cannot be is left out.
+    let mut run = stored(&folder.path().join("epochs"));
+    run.log("epochs", r#"[{"round":0,"epoch":1,"train_loss":1.0,"validation_loss":1.0}]"#).unwrap();
+    run.log("epochs", r#"[{"round":4294967295,"epoch":1,"train_loss":1.0,"validation_loss":1.0}]"#)
+        .unwrap();
+    assert!(run.epochs().unwrap().is_empty());
+}
+
+/// A view may have rows without end, and a trigger may do anything.
+#[test]
+fn tables_that_are_none_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let endless = |table: &str, columns: &str| {
+        format!(
+            "DROP TABLE {table}; CREATE VIEW {table} AS WITH RECURSIVE n(i) AS \
+             (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT {columns} FROM n"
+        )
+    };
+    let changes = [
+        endless("simulations", "1 AS round, i AS \"index\", x'' AS theta, x'' AS x, NULL AS failure, 0 AS crc"),
+        endless("run", "'1' AS version, '{}' AS config, 0 AS crc"),
+        endless("rounds", "i AS round, '{}' AS json, 0 AS crc"),
+        endless("events", "i AS id, 0.0 AS time, 'epochs' AS kind, '[]' AS json"),
+        "ALTER TABLE rounds RENAME TO others; CREATE TABLE rounds (round, json, crc)".to_owned(),
+        "CREATE TRIGGER more AFTER INSERT ON events BEGIN INSERT INTO events SELECT NULL, 0, '', '' \
+         FROM events, events, events; END"
+            .to_owned(),
+    ];
+    for (i, sql) in changes.iter().enumerate() {
+        let dir = folder.path().join(i.to_string());
+        drop(stored(&dir));
+        rusqlite::Connection::open(dir.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
+        let (open, read) = (told(RunDir::open(&dir)), told(RunDir::read(&dir)));
+        assert!(
+            open == read && open.contains("its tables are not those of a run"),
+            "{sql}: {open}"
+        );
+    }
 }
 
 /// Everything that can be asked of a run, as a process that resumes it would.

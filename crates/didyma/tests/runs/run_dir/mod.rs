@@ -11,7 +11,7 @@ use didyma::{Config, RoundReport, Scores, SimulatedRow};
 use std::path::Path;
 
 fn manifest() -> Manifest {
-    Manifest::of_task("two-moons", Config::default())
+    Manifest::of_task("two-moons", Config { rounds: 10_000, ..Config::default() })
 }
 
 fn report(round: u32) -> RoundReport {
