@@ -186,3 +186,24 @@ fn damaged_models_are_told_and_made_again() {
     let output = didyma(&["show", &finished().display().to_string()]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
+
+/// Nothing is made of the model of an earlier round any more, so that it is only told.
+#[test]
+fn damaged_models_of_earlier_rounds_are_told() {
+    let folder = Folder::new("damaged-earlier");
+    let dir = folder.run("run");
+    let model = Path::new(&dir).join("round-1.safetensors");
+    let whole = std::fs::read(&model).expect("it is there");
+    assert!(!done(&["show", &dir]).contains("round-1.safetensors"));
+    for (what, change) in [("corrupted", holes as fn(_) -> _), ("truncated", half)] {
+        std::fs::write(&model, change(whole.clone())).expect("it can be written");
+        for command in ["show", "resume"] {
+            let told = done(&[command, &dir]);
+            let warning = format!("warning: round-1.safetensors cannot be used, it is {what}");
+            assert!(told.contains(&warning) && told.contains(": copy it back"), "{told}");
+        }
+    }
+    // One that was deleted is missed by nobody.
+    std::fs::remove_file(&model).expect("it is there");
+    assert!(!done(&["show", &dir]).contains("round-1.safetensors"));
+}

@@ -131,7 +131,9 @@ impl Fault {
             Self::Checkpoint { needed: true, .. } => format!(
                 "{backup}, or start the run anew; it holds the optimiser's state, which train.start=carried needs"
             ),
-            Self::Model { replaceable: true, .. } => format!("{resume}, which writes it again"),
+            Self::Model { replaceable: true, .. } => {
+                format!("{resume}, which writes it again, or that of the next round")
+            }
             Self::Model { replaceable: false, .. } => format!("{backup}, or start the run anew"),
             Self::SeedsFile(_) => format!("{backup}, or continue the runs beside it one by one"),
             Self::Refused { remedy, begun: true, .. } => {

@@ -23,6 +23,7 @@ pub fn execute(
     observer: &mut dyn Observer,
 ) -> Result<Findings> {
     let machine = machine.into();
+    run.mend_model(&state, problem)?;
     let (config, path) = (run.manifest().config.clone(), run.path().to_owned());
     let mut both = (Recorder::new(run, state.reports.clone()), observer);
     let found = infer_from(problem, judge, &config, machine.clone(), state, &mut both)?;

@@ -37,10 +37,11 @@ impl Findings {
 
     pub(super) fn new(
         run: RunDir,
-        summary: Summary,
+        mut summary: Summary,
         posterior: Option<Posterior>,
         threads: usize,
     ) -> Self {
+        summary.warnings.extend(run.damaged_models(summary.rounds.len()));
         Self { run, summary, posterior, samples: OnceCell::new(), threads }
     }
 

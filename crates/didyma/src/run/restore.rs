@@ -4,9 +4,10 @@ use super::checkpoint::check_manifest;
 use super::{CHECKPOINT, Fault, RunDir, about, error};
 use crate::error::{Error, FileFault, Result};
 use crate::evaluation::levels::TrainedFlow;
-use crate::inference::config::Start;
+use crate::inference::config::{Config, Start};
 use crate::inference::posterior::Posterior;
-use crate::inference::{RoundReport, State, Training};
+use crate::inference::{RoundReport, State, Training, infer_from};
+use crate::problem::Problem;
 use crate::training::{EngineState, FitState};
 use std::io::ErrorKind;
 
@@ -64,6 +65,37 @@ impl RunDir {
         let mut rows = self.rows()?;
         rows.retain(|row| row.round as usize <= rounds);
         TrainedFlow::of_posterior(&self.posterior()?, rows, meaning, threads)
+    }
+
+    /// Sentences about models of earlier rounds that cannot be used. No result rests on them any more, and one that was
+    /// deleted is missed by nobody.
+    pub(super) fn damaged_models(&self, rounds: usize) -> Vec<String> {
+        let earlier = (1..rounds as u32).filter(|round| self.model(*round).exists());
+        let told = |round: u32| {
+            let why = match self.model_after(round).err()? {
+                Error::Run { fault: Fault::Model { why, .. }, .. } => why,
+                other => other.to_string(),
+            };
+            Some(format!(
+                "round-{round}.safetensors cannot be used, {why}: copy it back from a backup if you need it; nothing else \
+                 rests on it"
+            ))
+        };
+        earlier.filter_map(told).collect()
+    }
+
+    /// Writes the model of the last finished round again, if it is damaged or lost and `state` has all that it was made of.
+    pub(super) fn mend_model(&self, state: &State, problem: &Problem) -> Result<()> {
+        let finished = state.reports.len() as u32;
+        let kept = state.training.as_ref().is_some_and(|training| training.round == finished);
+        let lost = |fault: &Error| matches!(fault, Error::Run { fault: Fault::Model { .. }, .. });
+        if !kept || finished == 0 || !self.model_after(finished).err().is_some_and(|e| lost(&e)) {
+            return Ok(());
+        }
+        // An inference of the finished rounds alone has nothing left to do, and gives their posterior.
+        let config = Config { rounds: finished, ..self.manifest().config.clone() };
+        let found = infer_from(problem, None, &config, 1, state.clone(), &mut ())?;
+        found.posterior.map_or(Ok(()), |posterior| self.save_model(finished, &posterior))
     }
 
     /// The posterior after a round.
