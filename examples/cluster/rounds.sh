@@ -13,9 +13,8 @@ PROBLEM=$(realpath "$PROBLEM")
 mkdir -p "$(dirname "$RUN")"
 RUN=$(realpath "$(dirname "$RUN")")/$(basename "$RUN")
 
-begun() { [ -e "$RUN/run.db" ]; }
-
-finished() { "$DIDYMA" show "$RUN" --json | grep -q '"finished":true'; }
+# What there is of the run: nothing if it has not begun, also where a kill left its folder.
+state() { "$DIDYMA" show "$RUN" --json 2>/dev/null || true; }
 
 # The numbers of the shards that a folder lacks, as 1,2,5.
 missing() {
@@ -42,10 +41,11 @@ make_shards() {
     }
 }
 
-until begun && finished; do
-    if begun; then
+until found=$(state) && grep -q '"finished":true' <<<"$found"; do
+    if [ -n "$found" ]; then
         proposed=$("$DIDYMA" propose "$RUN")
     else
+        # Where there is a run after all, this says what is wrong with it, or goes on with it.
         proposed=$("$DIDYMA" propose "$RUN" "$PROBLEM")
     fi
     round=$(sed -n 's/^round \([0-9]*\) of .*/\1/p' <<<"$proposed")

@@ -34,7 +34,8 @@ fi
 if [ "$status" = 0 ]; then
     keep "$whole"
     rm -f "$part"
-elif [ -e "$own/shard.db" ]; then
+elif [ -e "$own/shard.db" ] && [ ! -s "$own/shard.db-wal" ]; then
+    # Where there is a log, the simulation was killed, and the file without it may be neither old nor new.
     keep "$part"
 fi
 exit "$status"

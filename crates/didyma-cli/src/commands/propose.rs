@@ -8,13 +8,14 @@ use crate::arguments::{
 use crate::output::print;
 use anyhow::bail;
 use clap::Parser;
-use didyma::run::{DATABASE, Origin, ProposalFile, RunDir};
+use didyma::Error;
+use didyma::run::{Fault, Origin, ProposalFile, RunDir};
 use std::path::PathBuf;
 
 /// Write the parameters that a run's next round is to simulate, for a cluster; begin the run if there is none.
 ///
 /// A round is then: propose, simulate its shards anywhere, merge them, train. The result is the same, to the byte, as
-/// that of `didyma infer` on one machine.
+/// that of `didyma infer` on one machine. Repeated with the same arguments, it proposes the same.
 #[derive(Debug, Parser)]
 #[command(after_help = "Example:
   didyma propose run problem.toml --rounds 5 -n 1000
@@ -75,7 +76,8 @@ pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
     let origin = Origin::new(Some(run.identity()), round, &task, config);
     let path = ProposalFile::path(&args.dir, round);
     // A file that is there stays: another kind of CPU could round its numbers differently.
-    if !ProposalFile::read(&path).is_ok_and(|there| there.origin == origin) {
+    let there = path.is_file().then(|| ProposalFile::read(&path)).and_then(Result::ok);
+    if there.is_none_or(|there| there.origin != origin) {
         let names = task.problem.prior().names().map(str::to_owned).collect();
         ProposalFile { origin, names, theta }.write(&path)?;
     }
@@ -90,25 +92,27 @@ pub fn run(args: &ProposeArgs) -> anyhow::Result<ExitCode> {
     ))
 }
 
+/// The run, which may have been ended at any moment of its beginning.
 fn open_or_begin(args: &ProposeArgs) -> anyhow::Result<RunDir> {
-    let exists = args.dir.join(DATABASE).is_file();
-    match (exists, args.problem()) {
-        (true, None) => Ok(RunDir::open(&args.dir)?),
-        (true, Some(_)) => bail!(
-            "{} already holds a run, which knows its problem: leave the task or file out, or give another directory",
-            args.dir.display()
-        ),
-        (false, Some(problem)) => {
+    let dir = args.dir.display();
+    let opened = match args.problem() {
+        None => RunDir::open(&args.dir),
+        Some(problem) => {
             let LoadedProblem { task, file } = problem.load()?;
             let mut config = args.config.config(args.seed, file.as_ref().map(|(_, s)| s))?;
             config.simulations = args.count.unwrap_or(config.simulations);
             config.check()?;
-            let manifest = manifest(&task, file, config);
-            Ok(RunDir::create(&args.dir, &manifest)?)
+            RunDir::open_or_create(&args.dir, &manifest(&task, file, config))
         }
-        (false, None) => bail!(
-            "{0} holds no run yet: give the task or the problem file to begin one, as `didyma propose {0} problem.toml`",
-            args.dir.display()
+    };
+    match opened {
+        Err(Error::Run { fault: Fault::Missing | Fault::NotBegun, .. }) => bail!(
+            "{dir} holds no run yet: give the task or the problem file to begin one, as `didyma propose {dir} problem.toml`"
         ),
+        Err(Error::Run { fault: Fault::Differs { what }, .. }) => bail!(
+            "{dir} holds a run with other settings ({what}): leave the task or file and all settings out to go on with \
+             it, or give another directory"
+        ),
+        opened => Ok(opened?),
     }
 }

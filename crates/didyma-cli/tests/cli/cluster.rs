@@ -42,6 +42,9 @@ fn gnu_parallel_ends_with_the_same_bytes() {
     let folder = Folder::new("parallel");
     let expected = inferred(&folder);
     let run = folder.file("a run");
+    // What a driver leaves that was killed as the run began.
+    std::fs::create_dir(&run).expect("it can be made");
+    std::fs::write(Path::new(&run).join("run.db"), "").expect("it can be written");
     let output = script("parallel.sh", &run, "3", &[]);
     let told = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success() && told.contains("3 of 3 rounds"), "{told}");

@@ -13,6 +13,7 @@ mod own;
 mod problems;
 mod reading;
 mod received;
+mod repeated;
 mod report;
 mod reproduce;
 mod runs;

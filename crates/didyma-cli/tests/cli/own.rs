@@ -12,7 +12,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Settings of a run that takes about a second.
-const SETTINGS: &str = "
+pub(super) const SETTINGS: &str = "
 [inference]
 rounds = 2
 simulations = 60
@@ -145,7 +145,7 @@ fn shards_of_other_runs_are_refused() {
     done(&["simulate", &task, "--shard", "1/1", "--seed", "9", "--out", &seeded]);
     refused(&["merge", &run, &seeded], &["seed 9, but the run has seed 5"]);
     for (args, told) in [
-        (vec!["propose", &run, &task], "already holds a run"),
+        (vec!["propose", &run, &task, "--seed", "7"], "holds a run with other settings (seed"),
         (vec!["propose", &run, "-n", "7"], "-n is 7, but the rounds of"),
         (vec!["merge", &run, "nowhere.db"], "could not read nowhere.db"),
         (vec!["merge", &run, &task], "is not a Didyma run"),

@@ -75,7 +75,7 @@ impl Manifest {
         let (own, others) = (self.config.list(), asked.config.list());
         let pairs = own.iter().zip(&others).filter(|((_, a, _), (_, b, _))| a != b);
         let settings: Vec<&str> = pairs.map(|((key, ..), _)| *key).collect();
-        let problem = "prior, observation, name, truth or summaries";
+        let problem = "prior, observation, name, truth, summaries or simulator";
         let what = if settings.is_empty() { problem.to_owned() } else { settings.join(", ") };
         Err(error(path, Fault::Differs { what }))
     }

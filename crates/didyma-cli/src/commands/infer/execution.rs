@@ -19,12 +19,15 @@ pub enum Until {
     Finished,
     /// When the next round is done.
     Round,
+    /// Before the next round begins.
+    Now,
 }
 
 impl Observer for Until {
     fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
         match (self, event) {
-            (Self::Round, Event::RoundFinished { .. }) => Ok(ControlFlow::Break(())),
+            (Self::Round, Event::RoundFinished { .. })
+            | (Self::Now, Event::RoundStarted { .. }) => Ok(ControlFlow::Break(())),
             _ => Ok(ControlFlow::Continue(())),
         }
     }
