@@ -1,5 +1,6 @@
 //! Files that appear whole or not at all, in the formats that Didyma reads and writes.
 
+pub(crate) mod cells;
 pub(crate) mod files;
 mod npz;
 pub(crate) mod table;

@@ -28,7 +28,7 @@ pub fn npz(arrays: &[Array], comment: &str) -> Result<Vec<u8>> {
             return Err(Error::Shape { name, unit, found: data.len(), expected, why });
         }
         let content = npy(shape, data);
-        let name = format!("{name}.npy");
+        let name = format!("{}.npy", entry_name(name));
         let (offset, entry) = (size(bytes.len())?, entry(&name, &content)?);
         bytes.extend(b"PK\x03\x04");
         bytes.extend(&entry);
@@ -51,6 +51,12 @@ pub fn npz(arrays: &[Array], comment: &str) -> Result<Vec<u8>> {
     bytes.extend(short("comment", comment.len())?.to_le_bytes());
     bytes.extend(comment.as_bytes());
     Ok(bytes)
+}
+
+/// The name of an array as that of a file which stays in its folder: separators of paths become `%2F` and `%5C`, and a
+/// percent sign `%25`, as in addresses, so that different names stay different.
+fn entry_name(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F").replace('\\', "%5C")
 }
 
 /// What the header before a file and the directory say about it alike.
@@ -155,6 +161,16 @@ mod tests {
         }
         let last = files[0].1.last_chunk().unwrap();
         assert_eq!(f64::from_le_bytes(*last), f64::MIN_POSITIVE);
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        let names = ["../../etc/x", "C:\\x", "m/s", "m%2Fs", "rate"];
+        let arrays: Vec<Array> = names.iter().map(|&name| (name, &[1][..], &[1.0][..])).collect();
+        let found: Vec<String> =
+            files(&npz(&arrays, "").unwrap(), 0).into_iter().map(|(name, _)| name).collect();
+        let expected = ["..%2F..%2Fetc%2Fx", "C:%5Cx", "m%2Fs", "m%252Fs", "rate"];
+        assert_eq!(found, expected.map(|name| format!("{name}.npy")));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Tables of numbers in CSV files: comments, a header with the names of the columns, then a row on each line.
 
 use crate::error::{Error, Result};
+use crate::storage::cells::{Cell, cells, header, is_number};
 use crate::storage::files::write_whole;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Named columns of numbers, row after row.
@@ -17,7 +19,7 @@ pub struct Table {
 
 impl Table {
     /// Reads a CSV file. Lines at its beginning that start with `#` are comments and left out; a first
-    /// line without numbers is the header; with `index`, the first
+    /// line without numbers is the header, in which a quoted cell is no number; with `index`, the first
     /// column only numbers the rows and is left out. Every row must have as many finite numbers.
     pub fn read(path: &Path, index: bool) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
@@ -41,7 +43,7 @@ impl Table {
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(self.data.len() * 12);
         if !self.names.is_empty() {
-            text.push_str(&self.names.join(","));
+            text.push_str(&header(self.names.iter().map(String::as_str)));
             text.push('\n');
         }
         for row in self.data.chunks_exact(self.columns) {
@@ -71,7 +73,12 @@ impl Table {
     pub fn select(&self, names: &[&str]) -> Option<Vec<f64>> {
         let places: Option<Vec<usize>> = match self.names.is_empty() {
             true => (names.len() <= self.columns).then(|| (0..names.len()).collect()),
-            false => names.iter().map(|name| self.names.iter().position(|n| n == name)).collect(),
+            false => {
+                // In reverse, so that of equal names the first counts.
+                let all = self.names.iter().enumerate().rev();
+                let all: HashMap<&str, usize> = all.map(|(i, name)| (&**name, i)).collect();
+                names.iter().map(|name| all.get(name).copied()).collect()
+            }
         };
         let places = places?;
         let rows = self.data.chunks_exact(self.columns);
@@ -92,6 +99,8 @@ pub(crate) fn digits(number: f64) -> String {
 type Problem = (u64, String);
 
 fn parse(text: &str, index: bool) -> std::result::Result<Table, Problem> {
+    // Programs for tables mark a file as UTF-8 by these bytes.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let comments: Vec<&str> =
         text.split_inclusive('\n').take_while(|l| l.starts_with('#')).collect();
     let rest = &text[comments.iter().map(|line| line.len()).sum()..];
@@ -105,23 +114,21 @@ fn parse_rows(text: &str, index: bool) -> std::result::Result<Table, Problem> {
         .trim(csv::Trim::All)
         .from_reader(text.as_bytes());
     let mut table = Table { names: Vec::new(), columns: 0, data: Vec::new() };
-    for record in reader.records() {
-        let record = record.map_err(|error| {
-            let line = error.position().map_or(0, csv::Position::line);
-            (line, format!("it is no CSV ({error})"))
-        })?;
+    let mut record = csv::StringRecord::new();
+    while reader.read_record(&mut record).map_err(|error| {
+        let line = error.position().map_or(0, csv::Position::line);
+        (line, format!("it is no CSV ({error})"))
+    })? {
         let line = record.position().map_or(0, csv::Position::line);
         let fields: Vec<&str> = record.iter().skip(usize::from(index)).collect();
         if table.columns == 0 {
             table.columns = fields.len();
-            let names = fields.iter().filter(|field| field.parse::<f64>().is_err()).count();
-            if names == fields.len() {
-                table.names = fields.iter().map(|&field| field.to_owned()).collect();
+            // Nothing but empty lines is before it.
+            let (first, below) = text.split_at(reader.position().byte() as usize);
+            if let Some(names) = names(first, below, index).map_err(|why| (line, why))? {
+                table.columns = names.len();
+                table.names = names;
                 continue;
-            }
-            if names > 0 {
-                let why = "names and numbers: give a header of names, or a row of numbers";
-                return Err((line, why.to_owned()));
             }
         }
         if fields.len() != table.columns {
@@ -142,6 +149,30 @@ fn parse_rows(text: &str, index: bool) -> std::result::Result<Table, Problem> {
     }
 }
 
+/// The names in a first line, or none if it is a row of numbers; `below` is the text after it.
+///
+/// A name may look like a number: then it is quoted, as [`header`] writes it. Quoted numbers are names only above a line
+/// that is not quoted throughout, since some programs quote every number.
+fn names(
+    first: &str,
+    below: &str,
+    index: bool,
+) -> std::result::Result<Option<Vec<String>>, String> {
+    let line = |text| cells(text, &[',']).into_iter().skip(usize::from(index)).collect::<Vec<_>>();
+    let first: Vec<Cell> = line(first.trim());
+    let below = below.trim_start().lines().next();
+    let bare = first.iter().any(|cell| is_number(&cell.text) && !cell.quoted);
+    let above = !bare && below.is_some_and(|below| line(below).iter().any(|cell| !cell.quoted));
+    let is_name = |cell: &&Cell| !is_number(&cell.text) || (above && cell.quoted);
+    match first.iter().filter(is_name).count() {
+        0 => Ok(None),
+        all if all == first.len() => {
+            Ok(Some(first.into_iter().map(|cell| cell.text.into_owned()).collect()))
+        }
+        _ => Err("names and numbers: give a header of names, or a row of numbers".to_owned()),
+    }
+}
+
 fn number(field: &str) -> std::result::Result<f64, String> {
     match field.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
@@ -153,6 +184,7 @@ fn number(field: &str) -> std::result::Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn headers_and_indices_are_told_from_numbers() {
@@ -182,6 +214,40 @@ mod tests {
         let (line, problem) = parse("# first\na,b\n1,2\n3\n", false).unwrap_err();
         assert!(line == 4 && problem.contains("1 columns"), "{line} {problem}");
         assert!(parse("# nothing else", false).is_err());
+    }
+
+    #[test]
+    fn quoted_cells_of_a_header_are_names() {
+        let names =
+            |text: &str| parse(text, false).map(|table| (table.names.join("|"), table.data));
+        let header = |names: &str, data: &[_]| Ok((names.to_owned(), data.to_vec()));
+        assert_eq!(names("\"1\",\"nan\"\n3,4\n"), header("1|nan", &[3.0, 4.0]));
+        assert_eq!(names("a, \"inf\"\r\n\r\n3,4\r\n"), header("a|inf", &[3.0, 4.0]));
+        assert_eq!(names("\"a,b\",\"say \"\"x\"\"\"\n3,4\n"), header("a,b|say \"x\"", &[3.0, 4.0]));
+        assert_eq!(names("# note\n\"#a\"\n3\n"), header("#a", &[3.0]));
+        assert_eq!(names("\u{feff}# note\na\n3\n"), header("a", &[3.0]));
+        // Programs that quote everything quote numbers too.
+        assert_eq!(names("\"1\",\"2\"\n\"3\",\"4\"\n"), header("", &[1.0, 2.0, 3.0, 4.0]));
+        assert_eq!(names("\"1\",\"2\"\n"), header("", &[1.0, 2.0]));
+        assert_eq!(names("\"1\",2\n3,4\n"), header("", &[1.0, 2.0, 3.0, 4.0]));
+        assert_eq!(parse("\"\",\"a\"\n1,2\n", true).unwrap().names, ["a"]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Whatever the names are, a table is read as it was written.
+        #[test]
+        fn tables_are_read_back(
+            names in prop::collection::vec("(nan|-?inf|1e5|0|#|[-a-z0-9,;\"#=.θ'/\\\\]{1,6})", 1..5),
+            comments in "(\n|[a-z#,\"]{0,9})",
+        ) {
+            let columns = names.len();
+            let data = (0..3 * columns).map(|i| i as _).collect();
+            let table = Table { names, columns, data };
+            let text = table.text_after(&comments);
+            prop_assert_eq!(parse(&text, false), Ok(table), "{}", text);
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::problem::tasks::Task;
 use crate::rng::{Purpose, SimulationStreams, Streams};
 use crate::storage::table::digits;
 use crate::storage::files::write_inside;
+use crate::storage::cells::{cells, header};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ impl ProposalFile {
         }
         text += &format!("# round = {round}\n# seed = {seed}\n# simulations = {simulations}\n");
         text += &format!("# summaries = {summaries}\n# failures in a row = {in_a_row}\n");
-        text += &format!("index,seed,{}\n", self.names.join(","));
+        text += &format!("index,seed,{}\n", header(self.names.iter().map(String::as_str)));
         let streams = self.origin.streams();
         for index in 0..*simulations {
             let seed = streams.stream(index as u64).seed();
@@ -112,9 +113,10 @@ fn parse(text: &str) -> Parsed<ProposalFile> {
         facts.extend(line.trim_start_matches('#').split_once('='));
     }
     let origin = origin(&facts)?;
-    let (header, at) = lines.next().ok_or((1, "it has no header".to_owned()))?;
-    let names = header.strip_prefix("index,seed,").ok_or((at, "it has no header".to_owned()))?;
-    let names: Vec<String> = names.split(',').map(str::to_owned).collect();
+    let (heads, at) = lines.next().ok_or((1, "it has no header".to_owned()))?;
+    let names = heads.strip_prefix("index,seed,").ok_or((at, "it has no header".to_owned()))?;
+    let names: Vec<String> =
+        cells(names, &[',']).into_iter().map(|cell| cell.text.into_owned()).collect();
     let (streams, mut theta, mut rows) = (origin.streams(), Vec::new(), 0);
     for (line, at) in lines {
         let row = numbers(line, rows, streams.stream(rows).seed(), names.len());

@@ -2,7 +2,10 @@
 
 use super::json::{error_text, number, numbers, read, shown};
 use super::words::capped;
+use crate::storage::cells::cells;
 use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The summaries of a simulation, or why there are none.
 pub type Answer = Result<Vec<f64>, String>;
@@ -72,26 +75,32 @@ fn once_json(value: &Value, summaries: &[String]) -> Answer {
 fn once_text(text: &str, summaries: &[String]) -> Answer {
     let lines = text.lines().map(str::trim);
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
-    let first = lines.peek().map_or(Vec::new(), |line| fields(line));
-    let names = first.iter().any(|field| plain_number(field).is_none());
-    let names = if names { lines.next().map_or(Vec::new(), fields) } else { Vec::new() };
-    let values: Result<Vec<f64>, String> = lines
-        .flat_map(fields)
+    let first = lines.next().map_or(Vec::new(), fields);
+    // Names that look like numbers are names if they are just the summaries'.
+    let known = first.iter().eq(summaries) && lines.peek().is_some();
+    let named = known || first.iter().any(|field| plain_number(field).is_none());
+    let (names, first) = if named { (first, Vec::new()) } else { (Vec::new(), first) };
+    let values: Result<Vec<f64>, String> = first
+        .into_iter()
+        .chain(lines.flat_map(fields))
         .map(|field| {
             let shown = capped(&field.chars().take(60).collect::<String>());
-            plain_number(field)
+            plain_number(&field)
                 .ok_or_else(|| format!("the program's output has {shown}, no number"))
         })
         .collect();
     let values = values?;
+    // In reverse, so that of equal names the first counts.
+    let all: HashMap<&str, usize> =
+        names.iter().enumerate().rev().map(|(i, name)| (&**name, i)).collect();
     let places: Option<Vec<usize>> =
-        summaries.iter().map(|name| names.iter().position(|other| other == name)).collect();
+        summaries.iter().map(|name| all.get(&**name).copied()).collect();
     match places {
         Some(places) if !names.is_empty() && values.len() == names.len() => {
             Ok(places.iter().map(|&place| values[place]).collect())
         }
-        None if names.iter().any(|name| summaries.iter().any(|known| known == name)) => {
-            let missing = summaries.iter().find(|known| !names.contains(&known.as_str()));
+        None if summaries.iter().any(|known| all.contains_key(&**known)) => {
+            let missing = summaries.iter().find(|known| !all.contains_key(&***known));
             let missing = missing.map_or("", String::as_str);
             Err(format!(
                 "the program's output has names for its numbers, but {missing} is not among them"
@@ -106,12 +115,17 @@ fn once_text(text: &str, summaries: &[String]) -> Answer {
     }
 }
 
-/// What stands between commas, semicolons or blanks.
-fn fields(line: &str) -> Vec<&str> {
-    match line.contains([',', ';']) {
-        true => line.split([',', ';']).map(|field| field.trim().trim_matches('"')).collect(),
-        false => line.split_whitespace().map(|field| field.trim_matches('"')).collect(),
+/// What stands between commas, semicolons or blanks; between quotes they are as good as letters.
+fn fields(line: &str) -> Vec<Cow<'_, str>> {
+    let between = cells(line, &[',', ';']);
+    if between.len() > 1 {
+        return between.into_iter().map(|cell| cell.text).collect();
     }
+    if line.contains('"') {
+        let between = cells(line, &[' ', '\t']).into_iter();
+        return between.filter(|c| c.quoted || !c.text.is_empty()).map(|c| c.text).collect();
+    }
+    line.split_whitespace().map(Cow::Borrowed).collect()
 }
 
 /// A number as C, Fortran or R write it.
@@ -221,10 +235,18 @@ mod tests {
             "b c a\n2 0 1",
             "\"\",\"b\",\"a\"\n\"1\",2,1",
             "\u{feff}first second\n1 2",
+            "\"b\" \"c d\"  \"a\"\n2 0 1",
         ] {
             assert_eq!(once_output(text.as_bytes(), &ab), Ok(vec![1.0, 2.0]), "{text}");
         }
         assert!(once_output(b"nan -Inf", &ab).unwrap()[0].is_nan());
+        let odd = names(&["x(0,1)", "2"]);
+        for text in ["\"2\",\"x(0,1)\"\n2,1", "\"x(0,1)\" 2\n1 2", "1 2"] {
+            assert_eq!(once_output(text.as_bytes(), &odd), Ok(vec![1.0, 2.0]), "{text}");
+        }
+        let numbers = names(&["3", "4"]);
+        assert_eq!(once_output(b"3,4\n1,2", &numbers), Ok(vec![1.0, 2.0]));
+        assert_eq!(once_output(b"3,4", &numbers), Ok(vec![3.0, 4.0]));
         for (text, part) in [
             ("", "no output"),
             ("[1", "no JSON"),
