@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pickle
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -182,6 +184,10 @@ def test_levels_of_a_run() -> None:
         ({"truth": [0.1]}, didyma.ShapeError, "truth has 1 numbers, but 2"),
         ({"truth": [0.1, 7]}, didyma.InputError, "truth: b is 7, outside of its prior"),
         ({"summaries": ["one"]}, didyma.ShapeError, "summaries has 1 names"),
+        ({"summaries": ["one", "one"]}, didyma.InputError, "summaries has \"one\" twice"),
+        ({"summaries": ["one", "t\0wo"]}, didyma.InputError, "the summary .* has a control character"),
+        ({"name": "../up"}, didyma.InputError, "the problem's name \"../up\" names folders too"),
+        ({"x_o": [1e308, 0]}, didyma.InputError, "x_o holds 1e308, beyond 1e150: give the observation in another unit"),
         ({"threads": 0}, didyma.InputError, "threads"),
         ({"batch_size": 0}, didyma.InputError, "batch_size is 0"),
         ({"executor": 3}, didyma.ExecutorError, "executor is of type int, which has no submit"),
@@ -201,6 +207,17 @@ def test_what_is_refused(change: dict[str, Any], error: type[Exception], words: 
 def test_seeds_and_counts_are_whole_numbers(name: str, value: Any) -> None:
     with pytest.raises(didyma.InputError, match=f"{name} is .*: give a whole number that is not negative"):
         didyma.infer(noisy_row, prior(), X_O, **{name: value})
+
+
+def test_odd_names_are_read_back(tmp_path: Path) -> None:
+    names = ["v (m/s), \"fast\"", "nan"]
+    odd = didyma.Uniform([-1, -1], [1, 1], names=names)
+    didyma.infer(noisy_row, odd, X_O, **QUICK, out=tmp_path / "run")
+    lines = (tmp_path / "run" / "posterior.csv").read_text().splitlines()
+    rows = list(csv.reader(line for line in lines if not line.startswith("#")))
+    assert rows[0] == names and len(rows[1]) == 2
+    with np.load(tmp_path / "run" / "posterior.npz") as arrays:
+        assert [unquote(name) for name in arrays] == names
 
 
 def test_an_observation_out_of_reach_is_told() -> None:

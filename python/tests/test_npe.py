@@ -198,6 +198,11 @@ def test_draws_are_taken_in_double_precision() -> None:
     didyma.NPE(narrow, [0.5]).append_simulations(theta, theta - 1000)
 
 
+def test_a_bad_name_is_refused_before_anything_is_done() -> None:
+    with pytest.raises(didyma.InputError, match="names folders too"):
+        didyma.NPE(prior(), X_O, name="a/b")
+
+
 def test_a_foreign_estimator_is_refused() -> None:
     with pytest.raises(didyma.ProposalError, match="not what the last train returned"):
         trained().build_posterior(trained(seed=4).build_posterior())

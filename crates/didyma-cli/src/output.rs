@@ -2,6 +2,7 @@
 
 use crate::{DONE, ExitCode, wording};
 use anyhow::{Context, bail};
+use didyma::readable;
 use didyma::storage::{Table, write_whole};
 use didyma::tasks::Task;
 use serde::Serialize;
@@ -14,9 +15,10 @@ pub fn show(report: &(impl Display + Serialize), json: bool) -> anyhow::Result<E
     print(&if json { serde_json::to_string(report)? } else { report.to_string() })
 }
 
-/// Prints a line; a reader that has gone away (`| head`) is no error.
+/// Prints a line; a reader that has gone away (`| head`) is no error. Whatever comes from files of a run that somebody
+/// else has made, such as the reason of a failure, gives the terminal no orders.
 pub fn print(text: &str) -> anyhow::Result<ExitCode> {
-    match writeln!(std::io::stdout(), "{text}") {
+    match writeln!(std::io::stdout(), "{}", readable(text)) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("the result could not be printed")
         }
@@ -26,7 +28,7 @@ pub fn print(text: &str) -> anyhow::Result<ExitCode> {
 
 /// Prints a line on stderr; a reader that has gone away is no reason to stop.
 pub fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", readable(text));
 }
 
 /// A path as a shell reads it, for commands that a user may paste.

@@ -2,6 +2,7 @@
 
 use crate::errors::Kind;
 use didyma::prior::Prior;
+use didyma::simulator::LARGEST_SUMMARY;
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
@@ -80,6 +81,11 @@ pub fn observation(
         let length = found.len();
         return Err(Kind::Shape.error(format!(
             "{name} has {length} numbers, but {expected} are needed: one for each number of x_o"
+        )));
+    }
+    if let Some(large) = found.iter().find(|x| x.is_finite() && x.abs() > LARGEST_SUMMARY) {
+        return Err(Kind::Input.error(format!(
+            "{name} holds {large:e}, beyond {LARGEST_SUMMARY:e}: give the observation in another unit"
         )));
     }
     match found.iter().position(|x| !x.is_finite()) {

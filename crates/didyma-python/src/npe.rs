@@ -54,6 +54,12 @@ struct State {
     under_way: Option<&'static str>,
 }
 
+/// The record of a problem whose simulator is elsewhere.
+fn problem(name: &str, prior: &didyma::Prior, x_o: &[f64]) -> ProblemRecord {
+    let source = Source::Function { batch: 0 };
+    ProblemRecord::plain(name.to_owned(), prior.clone(), x_o.to_vec(), source)
+}
+
 #[pymethods]
 impl Npe {
     #[new]
@@ -80,6 +86,8 @@ impl Npe {
         let (prior, x_o) = (prior::of(prior)?, observation("x_o", x_o, None)?);
         let truth = self::truth(truth, &prior)?;
         let dims = (prior.dim(), x_o.len());
+        // Not when they are saved: the work is done then.
+        problem(name, &prior, &x_o).check_names().map_err(python)?;
         let steps = Steps::new(prior, x_o, config).map_err(python)?;
         let device = computing.machine(py, steps.config(), dims)?.device;
         let state = Mutex::new(State { steps, others: 0, under_way: None });
@@ -273,9 +281,7 @@ impl Npe {
     /// The steps so far, the record of their problem, and the path that they are to be saved at.
     fn recorded(&self, path: &Path) -> (Steps, ProblemRecord, PathBuf) {
         let steps = self.state().steps.clone();
-        let (prior, x_o) = (steps.prior().clone(), steps.observation().to_vec());
-        let source = Source::Function { batch: 0 };
-        let problem = ProblemRecord::plain(self.name.clone(), prior, x_o, source);
+        let problem = problem(&self.name, steps.prior(), steps.observation());
         (steps, ProblemRecord { truth: self.truth.clone(), ..problem }, path.to_owned())
     }
 

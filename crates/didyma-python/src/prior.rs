@@ -10,6 +10,7 @@ use didyma::rng::{Purpose, Streams};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyModule, PyTuple};
+use std::collections::HashSet;
 
 /// What is known of the parameters beforehand: independent laws, one each.
 ///
@@ -242,7 +243,8 @@ impl Independent {
     fn new(py: Python<'_>, priors: Vec<Bound<'_, PyAny>>) -> PyResult<Init<Self>> {
         let laws = priors.iter().map(of).collect::<PyResult<Vec<Law>>>()?;
         let all: Vec<_> = laws.iter().flat_map(|law| law.parameters().to_vec()).collect();
-        let twice = (1..all.len()).any(|i| all[..i].iter().any(|other| other.name == all[i].name));
+        let mut seen = HashSet::new();
+        let twice = !all.iter().all(|parameter| seen.insert(&parameter.name));
         // Names that nobody gave would meet each other.
         let unnamed = |law: &Law| law.names().enumerate().all(|(i, name)| name == default_name(i));
         let mut names: Vec<String> = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::arrays::{observation, vector, words};
 use crate::choices::Choices;
-use crate::errors::Kind;
+use crate::errors::{Kind, python};
 use crate::prior;
 use crate::tasks::{Task, TaskSimulator};
 use didyma::config::Config;
@@ -10,6 +10,7 @@ use didyma::prior::Prior;
 use didyma::run::Manifest;
 use didyma::{ProblemRecord, Source};
 use pyo3::prelude::*;
+use std::collections::HashSet;
 
 /// The question of a run.
 pub struct Question<'py> {
@@ -95,7 +96,14 @@ impl<'py> Statement<'_, 'py> {
                 "summaries has {found} names, but x_o has {expected} numbers: give one for each"
             )));
         }
-        Ok(ProblemRecord { summaries, truth, ..plain })
+        let mut seen = HashSet::new();
+        if let Some(twice) = summaries.iter().find(|name| !seen.insert(*name)) {
+            let text = format!("summaries has {twice:?} twice: give each a name of its own");
+            return Err(Kind::Input.error(text));
+        }
+        let problem = ProblemRecord { summaries, truth, ..plain };
+        problem.check_names().map_err(python)?;
+        Ok(problem)
     }
 }
 

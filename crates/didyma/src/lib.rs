@@ -35,7 +35,7 @@
 //! # The rooms
 //! A module imports only those above it in this list; `tests/architecture.rs` checks it.
 //!
-//! - `error`, [`rng`], `rows`, [`parallel`], `named`: what everything uses
+//! - `error`, [`rng`], `rows`, [`parallel`], `named`, `names`: what everything uses
 //! - [`math`]: mathematics that knows nothing of inference
 //! - [`storage`]: files that appear whole or not at all
 //! - `problem`: what is asked ([`prior`], [`simulator`], [`tasks`])
@@ -59,6 +59,7 @@ mod infer;
 mod inference;
 pub mod math;
 mod named;
+mod names;
 mod network;
 pub mod parallel;
 mod problem;
@@ -83,6 +84,7 @@ pub use inference::{
     steps, truncation,
 };
 pub use named::Named;
+pub use names::readable;
 pub use network::kernel;
 pub use prior::{Marginal, Prior};
 pub use problem::{Oddity, Problem, ProblemRecord, Source, check, prior, simulator, tasks};

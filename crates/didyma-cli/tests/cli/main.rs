@@ -9,6 +9,7 @@ mod disk;
 mod estimators;
 mod init;
 mod levels;
+mod names;
 mod own;
 mod problems;
 mod reading;

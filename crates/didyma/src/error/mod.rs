@@ -30,6 +30,16 @@ pub enum Error {
         /// What is allowed.
         expected: Cow<'static, str>,
     },
+    /// A name that cannot be used.
+    #[error("{what} {name:?} {fault}")]
+    Name {
+        /// The kind of thing that has it.
+        what: &'static str,
+        /// Its beginning.
+        name: String,
+        /// What is wrong with it, and the remedy.
+        fault: &'static str,
+    },
     /// A setting that does not exist.
     #[error("{}", self.sentence(&Remedy::to_string))]
     UnknownSetting {

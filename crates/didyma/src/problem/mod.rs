@@ -3,7 +3,7 @@
 pub mod check;
 mod oddity;
 pub mod prior;
-mod question;
+pub(crate) mod question;
 pub(crate) mod record;
 pub mod simulator;
 pub mod tasks;

@@ -1,7 +1,7 @@
 //! A prior, a simulator and an observation that fit together.
 
 use super::prior::Prior;
-use super::simulator::Simulator;
+use super::simulator::{LARGEST_SUMMARY, Simulator};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Refuses parts of different sizes, and an observation that is not finite.
+    /// Refuses parts of different sizes, and an observation that is not finite or beyond [`LARGEST_SUMMARY`].
     pub fn new(
         prior: Prior,
         simulator: impl Simulator + 'a,
@@ -56,13 +56,7 @@ impl<'a> Problem<'a> {
         let (theta_dim, x_dim) = (self.simulator.theta_dim(), self.simulator.x_dim());
         shape("prior", self.prior.dim(), theta_dim, "parameters of the simulator")?;
         shape("observation", self.observation.len(), x_dim, "summaries of the simulator")?;
-        match self.observation.iter().position(|value| !value.is_finite()) {
-            Some(column) => {
-                let (name, value) = ("observation", self.observation[column]);
-                Err(Error::NotFinite { name, row: 0, column, value })
-            }
-            None => Ok(self),
-        }
+        check_observation(&self.observation).map(|()| self)
     }
 
     /// The law of the parameters before anything was observed.
@@ -84,6 +78,20 @@ impl<'a> Problem<'a> {
     pub fn dims(&self) -> (usize, usize) {
         (self.prior.dim(), self.observation.len())
     }
+}
+
+/// Refuses an observation that no inference can use, before anything is simulated.
+pub(crate) fn check_observation(x: &[f64]) -> Result<()> {
+    // NaN is beyond it too.
+    let Some(column) = x.iter().position(|x| !(x.abs() <= LARGEST_SUMMARY)) else { return Ok(()) };
+    let value = x[column];
+    if !value.is_finite() {
+        return Err(Error::NotFinite { name: "observation", row: 0, column, value });
+    }
+    let name = format!("number {} of the observation", column + 1).into();
+    let expected =
+        "between -1e150 and 1e150, so that its square is finite: use another unit".into();
+    Err(Error::Setting { name, value: format!("{value:e}"), expected })
 }
 
 impl fmt::Debug for Problem<'_> {

@@ -2,6 +2,7 @@
 
 use super::Problem;
 use crate::error::{Error, Result};
+use crate::names::{self, Use};
 use crate::problem::prior::Prior;
 use crate::problem::simulator::Elsewhere;
 use crate::problem::simulator::program::Program;
@@ -52,6 +53,14 @@ impl ProblemRecord {
         let summaries = (1..=observation.len()).map(|i| format!("x{i}")).collect();
         let (about, truth) = (String::new(), None);
         Self { name, about, prior, labels, summaries, observation, truth, source }
+    }
+
+    /// Refuses names that a problem cannot have: its own, its summaries', its labels. A prior has checked its own.
+    pub fn check_names(&self) -> Result<()> {
+        names::check("the problem's name", &self.name, Use::Folder)?;
+        let labels = self.labels.iter().map(|label| ("the label", label, Use::Text));
+        let summaries = self.summaries.iter().map(|name| ("the summary", name, Use::Column));
+        labels.chain(summaries).try_for_each(|(what, name, of)| names::check(what, name, of))
     }
 
     /// The problem with its simulator; no process is started before the first simulation.

@@ -5,6 +5,8 @@ use super::priors::parameters;
 use super::reader::{Document, Fields, Node};
 use super::simulator::{KINDS, source};
 use crate::error::{Error, Result};
+use crate::names::{self, Use, readable};
+use crate::problem::question::check_observation;
 use crate::problem::record::{ProblemRecord, Source, built_in};
 use crate::problem::tasks::Task;
 use crate::storage::table::Table;
@@ -64,7 +66,8 @@ impl ProblemFile {
 
     /// Reads a text as the content of the file at `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self> {
-        let document = Document { path, text };
+        let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
+        let document = Document { path, text, ends: &ends };
         let parsed = DeTable::parse(text).map_err(|error| {
             let problem = format!("is no TOML: {}", error.message().trim_end().replace('\n', ", "));
             document.error(&error.span().unwrap_or_default(), "this line", problem)
@@ -77,8 +80,12 @@ impl ProblemFile {
 }
 
 fn problem(root: &Fields, path: &Path) -> Result<ProblemRecord> {
-    let name = root.get("name").map_or_else(|| Ok(usual_name(path)), |node| node_name(&node))?;
+    let name = match root.get("name") {
+        Some(node) => node.name(Use::Folder)?,
+        None => usual_name(root, path)?,
+    };
     let about = root.get("about").map_or(Ok(String::new()), |node| node.text())?;
+    let about = readable(&about).into_owned();
     let remedy = "say how to simulate, as [simulator] command = [\"python3\", \"worker.py\"]";
     let simulator = root.need("simulator", remedy)?.table()?;
     simulator.only_known()?;
@@ -132,20 +139,17 @@ fn check_sizes(root: &Fields, task: &Task, parameters: usize, summaries: usize) 
     Ok(())
 }
 
-/// The file's name, or that of its folder if the file has no name of its own.
-fn usual_name(path: &Path) -> String {
+/// The file's name, or that of its folder if the file has no name of its own. A hidden file's loses its dot.
+fn usual_name(root: &Fields, path: &Path) -> Result<String> {
     let stem = path.file_stem().unwrap_or_default();
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = whole.parent().and_then(Path::file_name);
-    folder.filter(|_| stem == "problem").unwrap_or(stem).to_string_lossy().into_owned()
-}
-
-/// The name also names folders.
-fn node_name(node: &Node) -> Result<String> {
-    let name = node.text()?;
-    match name.contains(['/', '\\', '\n']) || name.starts_with('.') {
-        true => Err(node.error("names folders too: leave slashes and a leading dot out")),
-        false => Ok(name),
+    let name = folder.filter(|_| stem == "problem").unwrap_or(stem).to_string_lossy();
+    let name = name.trim_matches(|c: char| c == '.' || c.is_whitespace());
+    let name = if name.is_empty() { "problem" } else { name };
+    match names::fault(name, Use::Folder) {
+        Some(fault) => Err(root.error("name", format!("is that of the file, which {fault}"))),
+        None => Ok(name.to_owned()),
     }
 }
 
@@ -155,10 +159,13 @@ fn observation(
     task: Option<&Task>,
 ) -> Result<(Vec<f64>, Vec<String>)> {
     table.only_known()?;
-    let names = table.get("names").map(|node| Ok((node.texts()?, node))).transpose()?;
-    let (x, header) = match (table.get("x"), table.get("csv")) {
-        (Some(x), None) => (x.numbers()?, Vec::new()),
-        (None, Some(file)) => from_csv(&file, path, names.as_ref().map(|(names, _)| &names[..]))?,
+    let names = table.get("names").map(|node| Ok((node.heads()?, node))).transpose()?;
+    let (x, header, at) = match (table.get("x"), table.get("csv")) {
+        (Some(x), None) => (x.numbers()?, Vec::new(), x),
+        (None, Some(file)) => {
+            let (x, header) = from_csv(&file, path, names.as_ref().map(|(names, _)| &names[..]))?;
+            (x, header, file)
+        }
         (Some(_), Some(file)) => {
             return Err(file.error("is a second observation beside x: leave one out"));
         }
@@ -168,6 +175,7 @@ fn observation(
             );
         }
     };
+    check_observation(&x).map_err(|error| at.error(format!("cannot be used: {error}")))?;
     let summaries = match names {
         Some((names, node)) => {
             if names.len() != x.len() {
@@ -177,18 +185,27 @@ fn observation(
                     x.len()
                 )));
             }
-            if let Some(twice) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
-                return Err(node.error(format!("has {} twice: names must differ", names[twice])));
-            }
-            names
+            differing(names, &node)?
         }
-        None if !header.is_empty() => header,
+        None if !header.is_empty() => differing(header, &at)?,
         None => match task.filter(|task| task.summaries.len() == x.len()) {
             Some(task) => task.summaries.clone(),
             None => (1..=x.len()).map(|i| format!("x{i}")).collect(),
         },
     };
     Ok((x, summaries))
+}
+
+/// The names, if each is a good head of a column and no two are the same.
+fn differing(names: Vec<String>, node: &Node) -> Result<Vec<String>> {
+    let fault = |(i, name): (usize, &String)| Some((i + 1, names::fault(name, Use::Column)?));
+    if let Some((number, fault)) = names.iter().enumerate().find_map(fault) {
+        return Err(node.error(format!("has a column {number}, whose name {fault}")));
+    }
+    match names::repeated(names.iter().map(String::as_str)) {
+        Some(twice) => Err(node.error(format!("has {twice} twice: names must differ"))),
+        None => Ok(names),
+    }
 }
 
 fn from_csv(file: &Node, path: &Path, names: Option<&[String]>) -> Result<(Vec<f64>, Vec<String>)> {

@@ -2,6 +2,7 @@
 
 use super::reader::{Fields, Node};
 use crate::error::Result;
+use crate::names::{self, Use};
 use crate::problem::prior::{Marginal, Prior};
 
 /// The prior, labels, and true values if there are any.
@@ -9,14 +10,16 @@ pub(super) type Parameters = (Prior, Vec<String>, Option<Vec<f64>>);
 
 pub(super) fn parameters(table: &Fields) -> Result<Parameters> {
     let (mut laws, mut labels, mut truth) = (Vec::new(), Vec::new(), Vec::new());
-    for name in table.names() {
-        let Some(node) = table.get(name) else { continue };
-        if name.trim().is_empty() || name.contains([',', '\n', '"', '{', '}']) {
-            return Err(node.error("names a column too: leave commas, quotes and braces out"));
+    for (name, node) in table.entries() {
+        if let Some(fault) = names::fault(name, Use::Column) {
+            return Err(node.error(fault));
+        }
+        if name.contains(['{', '}']) {
+            return Err(node.error("is in braces where a command has it: leave braces out"));
         }
         let law = node.table()?;
         laws.push((name, marginal(&law, &node)?));
-        labels.push(law.get("label").map_or(Ok(name.to_owned()), |label| label.text())?);
+        labels.push(law.get("label").map_or(Ok(name.to_owned()), |label| label.name(Use::Text))?);
         if let Some(value) = law.get("truth") {
             let number = value.number()?;
             if !laws[laws.len() - 1].1.contains(number) {

@@ -2,6 +2,7 @@
 
 use super::fields::names_in;
 use crate::error::{Error, Result};
+use crate::names::{Use, fault, readable};
 use serde_json::{Number, Value};
 use std::ops::Range;
 use std::path::Path;
@@ -12,6 +13,8 @@ use toml::de::{DeTable, DeValue};
 pub(super) struct Document<'a> {
     pub path: &'a Path,
     pub text: &'a str,
+    /// The bytes where its lines end: it is asked for the line of every setting.
+    pub ends: &'a [usize],
 }
 
 /// A table in it.
@@ -36,8 +39,7 @@ pub(super) struct Node<'a> {
 impl<'a> Document<'a> {
     /// The line of a byte, from 1.
     pub(super) fn line(&self, byte: usize) -> usize {
-        let before = self.text.as_bytes().iter().take(byte);
-        1 + before.filter(|&&letter| letter == b'\n').count()
+        1 + self.ends.partition_point(|end| *end < byte)
     }
 
     pub(super) fn error(
@@ -47,7 +49,9 @@ impl<'a> Document<'a> {
         problem: impl Into<String>,
     ) -> Error {
         let (path, line) = (self.path.to_owned(), self.line(at.start));
-        Error::ProblemFile { path, line, field: field.to_owned(), fault: problem.into() }
+        // Both quote the file, which may be somebody else's.
+        let (field, fault) = (readable(field).into_owned(), readable(&problem.into()).into_owned());
+        Error::ProblemFile { path, line, field, fault }
     }
 
     /// The outermost table of a parsed text.
@@ -62,16 +66,25 @@ impl<'a> Fields<'a> {
         self.table.keys().map(|key| key.get_ref().as_ref())
     }
 
+    /// All fields with their values, in the order of the file.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Node<'a>)> {
+        self.table.iter().map(|(key, value)| {
+            // The span of a table in brackets is that of its header, which may be elsewhere: its key tells the line.
+            let span = match value.get_ref() {
+                DeValue::Table(_) => key.span(),
+                _ => value.span(),
+            };
+            let (document, value, name) = (self.document, value.get_ref(), key.get_ref().as_ref());
+            (name, Node { document, value, field: self.path(name), span })
+        })
+    }
+
     /// The value of a field, if it is there.
     pub(super) fn get(&self, name: &str) -> Option<Node<'a>> {
-        let (key, value) = self.table.iter().find(|(key, _)| key.get_ref() == name)?;
-        // The span of a table in brackets is that of its header, which may be elsewhere: its key tells the line.
-        let span = match value.get_ref() {
-            DeValue::Table(_) => key.span(),
-            _ => value.span(),
-        };
-        let (document, value) = (self.document, value.get_ref());
-        Some(Node { document, value, field: self.path(name), span })
+        self.names()
+            .position(|known| known == name)
+            .and_then(|i| self.entries().nth(i))
+            .map(|(_, node)| node)
     }
 
     /// The value of a field that has to be there.
@@ -157,6 +170,12 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// A text that is good for a use.
+    pub(super) fn name(&self, of: Use) -> Result<String> {
+        let name = self.text()?;
+        fault(&name, of).map_or(Ok(name), |fault| Err(self.error(fault)))
+    }
+
     /// A finite number.
     pub(super) fn number(&self) -> Result<f64> {
         match number(self.value) {
@@ -230,8 +249,9 @@ impl<'a> Node<'a> {
         self.list("texts in quotes")?.iter().enumerate().map(word).collect()
     }
 
-    pub(super) fn texts(&self) -> Result<Vec<String>> {
-        self.list("texts in quotes")?.iter().map(Self::text).collect()
+    /// Heads of columns.
+    pub(super) fn heads(&self) -> Result<Vec<String>> {
+        self.list("texts in quotes")?.iter().map(|node| node.name(Use::Column)).collect()
     }
 
     /// As JSON has it.
@@ -255,7 +275,7 @@ impl<'a> Node<'a> {
             }
             DeValue::Table(_) => {
                 let table = self.table()?;
-                let fields = table.names().filter_map(|name| Some((name, table.get(name)?)));
+                let fields = table.entries();
                 let fields = fields.map(|(name, node)| Ok((name.to_owned(), node.json()?)));
                 fields.collect::<Result<_>>().map(Value::Object)
             }

@@ -20,8 +20,7 @@ impl FileSettings {
     pub(super) fn of(root: &Fields, path: &Path) -> Result<Self> {
         let mut found = Self { path: path.to_owned(), ..Self::default() };
         let Some(table) = root.table("inference")? else { return Ok(found) };
-        for name in table.names() {
-            let Some(node) = table.get(name) else { continue };
+        for (name, node) in table.entries() {
             match name {
                 "method" => found.layer.method = Some(named(&node)?),
                 "profile" => found.layer.profile = Some(named(&node)?),
@@ -38,8 +37,8 @@ impl FileSettings {
         let value = match node.json()? {
             Value::Object(_) => {
                 let group = node.table()?;
-                let mut inner = group.names().filter_map(|name| Some((name, group.get(name)?)));
-                return inner
+                return group
+                    .entries()
                     .try_for_each(|(name, node)| self.take(&format!("{key}.{name}"), &node));
             }
             Value::String(text) => text,

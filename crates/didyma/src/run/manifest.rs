@@ -3,6 +3,7 @@
 use super::{Fault, error};
 use crate::error::Result;
 use crate::inference::config::Config;
+use crate::names::{self, Use};
 use crate::problem::record::{ProblemRecord, Source, built_in};
 use crate::problem::tasks::Task;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,18 @@ impl Manifest {
     /// A run of a problem of one's own.
     pub fn of_problem(problem: ProblemRecord, config: Config) -> Self {
         Self { task: problem.name.clone(), problem: Some(problem), config }
+    }
+
+    /// Refuses names that a run cannot have. It is asked where a run begins, and where one is read: a directory that was
+    /// received may hold names that were made to deceive, and nothing of ours has written them.
+    pub fn check_names(&self) -> Result<()> {
+        names::check("the problem's name", &self.task, Use::Folder)?;
+        self.problem.as_ref().map_or(Ok(()), ProblemRecord::check_names)
+    }
+
+    /// The manifest that was read, if its names are good.
+    pub(super) fn checked(self) -> std::result::Result<Self, String> {
+        self.check_names().map(|()| self).map_err(|error| error.to_string())
     }
 
     /// The task of the run, with its simulator.

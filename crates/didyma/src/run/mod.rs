@@ -85,6 +85,7 @@ impl RunDir {
     /// Ended at any moment, it leaves a whole run or a directory in which one can begin.
     pub fn create(path: &Path, manifest: &Manifest) -> Result<Self> {
         let refused = |fault: Fault| error(path, fault.at_the_beginning());
+        manifest.check_names()?;
         make_directory(path)?;
         check_empty(path)?;
         check_links(path)?;
@@ -138,7 +139,8 @@ impl RunDir {
         lock: Option<Lock>,
     ) -> Result<Self> {
         let database::Meta { version, config: stored, .. } = meta;
-        let manifest: Manifest = serde_json::from_str(&stored).map_err(|why| {
+        let manifest = serde_json::from_str(&stored).map_err(|why| why.to_string());
+        let manifest: Manifest = manifest.and_then(Manifest::checked).map_err(|why| {
             let why =
                 format!("its configuration cannot be read, and may be of another version: {why}");
             error(path, Fault::corrupted(why))

@@ -43,6 +43,7 @@ impl SeedSweep {
         if !(1..=MOST).contains(&seeds) {
             return Err(Error::setting("seeds", seeds, format!("between 1 and {MOST}")));
         }
+        manifest.check_names()?;
         make_directory(path)?;
         check_free(path)?;
         check_links(path)?;
@@ -66,8 +67,12 @@ impl SeedSweep {
     pub fn read(path: &Path) -> Result<Self> {
         let json = read_inside(&path.join(SEEDS))?;
         let bad = |why: String| about(path, path.join(SEEDS), Fault::SeedsFile(why));
-        let stored: SweepFile = serde_json::from_slice(&json)
-            .map_err(|why| bad(format!("it is damaged, or of another version ({why})")))?;
+        let stored = serde_json::from_slice(&json).map_err(|why| why.to_string());
+        let stored = stored.and_then(|SweepFile { version, seeds, run }| {
+            run.checked().map(|run| SweepFile { version, seeds, run })
+        });
+        let stored =
+            stored.map_err(|why| bad(format!("it is damaged, or of another version ({why})")))?;
         let last = stored.run.config.seed.checked_add(stored.seeds);
         if !(1..=MOST).contains(&stored.seeds) || last.is_none() {
             return Err(bad(format!("since it tells of {} seeds", stored.seeds)));

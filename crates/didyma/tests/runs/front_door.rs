@@ -74,6 +74,23 @@ fn what_cannot_be_done_is_a_fault_that_says_why() {
     assert!(matches!(fault(small(&problem).resume(&dir).run()), Fault::Locked { .. }));
     assert_eq!(fault(small(&problem).out(&dir).run()), Fault::Exists, "not our own lock");
     assert!(small(&problem).set("train.bacth", 1).run().is_err());
+    for name in ["a/b", "..", "\u{1b}[2J", ""] {
+        let (named, new) = (small(&problem).name(name), folder.path().join("new"));
+        let told = named.out(&new).run().unwrap_err().to_string();
+        assert!(told.starts_with("the problem's name \"") && !new.exists(), "{told}");
+    }
+}
+
+/// What no inference can use is refused before it simulates.
+#[test]
+fn observations_beyond_all_measure_are_refused() {
+    let at = |x: f64| problem().with_observation([x]).map(|_| ());
+    assert!(at(1e150).is_ok() && at(-1e150).is_ok());
+    for x in [1e308, -1.1e150] {
+        let told = at(x).unwrap_err().to_string();
+        assert!(told.starts_with(&format!("number 1 of the observation is {x:e}")), "{told}");
+    }
+    assert!(at(f64::NAN).unwrap_err().to_string().contains("NaN"));
 }
 
 /// Nothing of a run is lost because its page cannot be written.

@@ -5,6 +5,7 @@ mod columns;
 mod front_door;
 mod hard;
 mod inference;
+mod names;
 mod problem;
 mod report;
 mod run_dir;

@@ -118,6 +118,8 @@ fn the_rest_has_defaults() {
 fn an_observation_comes_from_a_file_beside_the_problem() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.csv"), "b,a,c\n2,1,3\n").unwrap();
+    std::fs::write(folder.path().join("odd.csv"), "a,@b\n2,1\n").unwrap();
+    std::fs::write(folder.path().join("twice.csv"), "a,a\n2,1\n").unwrap();
     let read = |observation: &str| {
         let text = format!(
             "[parameters]\np = {{ uniform = [0, 1] }}\n[observation]\n{observation}\n[simulator]\ncommand = [\"w\"]\n"
@@ -134,6 +136,8 @@ fn an_observation_comes_from_a_file_beside_the_problem() {
         ("csv = \"none.csv\"", "could not read"),
         ("csv = \"x.csv\"\nnames = [\"d\"]", "lacks one of the columns d"),
         ("csv = \"x.csv\"\nx = [1]", "second observation"),
+        ("csv = \"odd.csv\"", "has a column 2, whose name begins with"),
+        ("csv = \"twice.csv\"", "has a twice: names must differ"),
     ] {
         let error = read(observation).unwrap_err().to_string();
         assert!(error.contains(told) && error.contains("line 4: observation.csv"), "{error}");
@@ -203,7 +207,37 @@ fn every_fault_is_told_with_its_line_its_field_and_a_remedy() {
         ("truth = 2", "label = \"a\"", "duplicate key"),
         (", truth = 2", "", "parameters have a truth for some only: give all or none"),
         ("label = \"θ₁\"", "label = 1", "line 6: parameters.service.label is a number"),
-        ("service =", "\"ser,vice\" =", "line 6: parameters.ser,vice names a column too"),
+        (
+            "service =",
+            "\"ser{vice\" =",
+            "line 6: parameters.ser{vice is in braces where a command has it",
+        ),
+        (
+            "service =",
+            "\"\\u001b[2J\" =",
+            "line 6: parameters.\u{fffd}[2J has a control character or an invisible one: leave it out",
+        ),
+        (
+            "service =",
+            "\" a\" =",
+            "line 6: parameters. a begins or ends with a blank: leave it out",
+        ),
+        (
+            "service =",
+            "\"=1+1\" =",
+            "parameters.=1+1 begins with =, +, - or @, a formula to spreadsheets",
+        ),
+        ("service =", "\"\" =", "line 6: parameters. is empty"),
+        ("label = \"θ₁\"", "label = \"\\u0000\"", "line 6: parameters.service.label has a control"),
+        ("name = \"queue\"", "name = \"a\\nb\"", "line 2: name has a control character"),
+        ("name = \"queue\"", "name = \"..\"", "line 2: name names folders too"),
+        ("\"shortest\"", "\"a\\u202eb\"", "line 12: observation.names[1] has a control character"),
+        ("\"median\"", "\"-x\"", "line 12: observation.names[2] begins with =, +, - or @"),
+        (
+            "x = [0.5, 1e-3, -2]",
+            "x = [0.5, 1e308, -2]",
+            "line 11: observation.x cannot be used: number 2 of the observation is 1e308, but it must be between",
+        ),
         (
             "normal = [1.5, 0.5]",
             "normal = [1.5, -1]",

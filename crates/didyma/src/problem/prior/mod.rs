@@ -7,6 +7,7 @@ pub use marginal::Marginal;
 
 use crate::error::{Error, Result};
 use crate::math::normal;
+use crate::names::{self, Use};
 use crate::parallel;
 use crate::rng::SimulationStreams;
 use rand::Rng;
@@ -61,7 +62,7 @@ impl TryFrom<Vec<Parameter>> for Prior {
 }
 
 impl Prior {
-    /// A prior of these parameters, whose names must differ.
+    /// A prior of these parameters, whose names must differ and be good heads of columns.
     pub fn new<N: Into<String>>(
         parameters: impl IntoIterator<Item = (N, Marginal)>,
     ) -> Result<Self> {
@@ -72,15 +73,12 @@ impl Prior {
         if parameters.is_empty() {
             return Err(Error::setting("prior", "empty", "of at least one parameter"));
         }
-        for (i, parameter) in parameters.iter().enumerate() {
-            parameter.marginal.check()?;
-            if parameters[..i].iter().any(|other| other.name == parameter.name) {
-                return Err(Error::setting(
-                    "parameter",
-                    &parameter.name,
-                    "named differently from the others",
-                ));
-            }
+        for Parameter { name, marginal } in &parameters {
+            names::check("the parameter", name, Use::Column)?;
+            marginal.check()?;
+        }
+        if let Some(name) = names::repeated(parameters.iter().map(|one| &*one.name)) {
+            return Err(Error::setting("parameter", name, "named differently from the others"));
         }
         Ok(Self { parameters })
     }

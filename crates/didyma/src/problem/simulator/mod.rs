@@ -9,6 +9,10 @@ pub use piece::{Failure, Piece, Work};
 pub(crate) use run::simulate_once;
 pub use run::{Progress, Simulations, simulate, simulate_numbered};
 
+/// Largest magnitude of a summary, observed or simulated. Two summaries differ by 2e150 at most, of which the square is
+/// 4e300: below 1.8e308, the largest number, with room for a sum over 4e7 of them.
+pub const LARGEST_SUMMARY: f64 = 1e150;
+
 use crate::error::{Error, Result as Checked};
 use crate::rng::SimulationStream;
 use std::fmt;

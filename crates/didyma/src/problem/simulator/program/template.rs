@@ -1,6 +1,7 @@
 //! The words of a command, with places for what changes from one simulation to the next.
 
 use crate::error::{Error, Result};
+use std::collections::{HashMap, HashSet};
 
 /// A word of a command: texts and places in turn.
 #[derive(Clone, Debug)]
@@ -13,7 +14,7 @@ enum Part {
 }
 
 /// What a place stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Parameter(usize),
     Seed,
@@ -33,10 +34,14 @@ pub(super) fn parse(command: &[String], parameters: &[String]) -> Result<Vec<Wor
             "another: {seed}, {input} and {output} have a meaning of their own in a command";
         return Err(Error::setting("a parameter's name", name, expected));
     }
+    let own = parameters.iter().enumerate().map(|(i, name)| (&**name, Place::Parameter(i)));
+    let known: HashMap<&str, Place> = OTHERS.into_iter().chain(own).collect();
+    let unknown = |name: &str| unknown(name, parameters);
     let words: Vec<Word> =
-        command.iter().map(|word| parse_word(word, parameters)).collect::<Result<_>>()?;
-    let unseen = |i: &usize| !has(&words, Place::Parameter(*i)) && !has(&words, Place::Input);
-    if let Some(i) = (0..parameters.len()).find(unseen) {
+        command.iter().map(|word| parse_word(word, &known, &unknown)).collect::<Result<_>>()?;
+    let seen: HashSet<Place> = places(&words).collect();
+    let unseen = |i: &usize| !seen.contains(&Place::Parameter(*i));
+    if let Some(i) = (0..parameters.len()).find(unseen).filter(|_| !seen.contains(&Place::Input)) {
         let expected = format!(
             "a command with {{{}}} or {{input}} in it: it would not know that parameter",
             parameters[i]
@@ -48,11 +53,21 @@ pub(super) fn parse(command: &[String], parameters: &[String]) -> Result<Vec<Wor
 
 /// Whether the command has such a place.
 pub(super) fn has(words: &[Word], place: Place) -> bool {
-    let is = |part: &Part| matches!(part, Part::Place(found) if *found == place);
-    words.iter().any(|word| word.0.iter().any(is))
+    places(words).any(|found| found == place)
 }
 
-fn parse_word(word: &str, parameters: &[String]) -> Result<Word> {
+fn places(words: &[Word]) -> impl Iterator<Item = Place> {
+    words.iter().flat_map(|word| &word.0).filter_map(|part| match part {
+        Part::Place(place) => Some(*place),
+        Part::Text(_) => None,
+    })
+}
+
+fn parse_word(
+    word: &str,
+    known: &HashMap<&str, Place>,
+    unknown: &impl Fn(&str) -> Error,
+) -> Result<Word> {
     let (mut parts, mut text, mut rest) = (Vec::new(), String::new(), word);
     while let Some(at) = rest.find(['{', '}']) {
         text.push_str(&rest[..at]);
@@ -64,20 +79,15 @@ fn parse_word(word: &str, parameters: &[String]) -> Result<Word> {
             text.push('}');
             rest = after;
         } else {
-            let end = after.find('}').ok_or_else(|| unknown(after, parameters))?;
+            let end = after.find('}').ok_or_else(|| unknown(after))?;
+            let place = known.get(&after[..end]).ok_or_else(|| unknown(&after[..end]))?;
             parts.push(Part::Text(std::mem::take(&mut text)));
-            parts.push(Part::Place(place(&after[..end], parameters)?));
+            parts.push(Part::Place(*place));
             rest = &after[end + 1..];
         }
     }
     parts.push(Part::Text(text + rest));
     Ok(Word(parts))
-}
-
-fn place(name: &str, parameters: &[String]) -> Result<Place> {
-    let parameter = parameters.iter().position(|known| known == name).map(Place::Parameter);
-    let other = || OTHERS.iter().find(|(known, _)| *known == name).map(|&(_, place)| place);
-    parameter.or_else(other).ok_or_else(|| unknown(name, parameters))
 }
 
 fn unknown(name: &str, parameters: &[String]) -> Error {

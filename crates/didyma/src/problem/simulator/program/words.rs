@@ -1,5 +1,6 @@
 //! What a process said last, for the reason of a failure.
 
+use crate::names;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that are kept, and bytes of an error text that are shown.
@@ -34,7 +35,7 @@ impl LastWords {
 /// Text without anything that a terminal would obey.
 pub(super) fn readable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n");
-    text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}")
+    names::readable(&text).into_owned()
 }
 
 /// A text that is not longer than last words may be.
