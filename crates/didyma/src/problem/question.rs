@@ -82,8 +82,9 @@ impl<'a> Problem<'a> {
 
 /// Refuses an observation that no inference can use, before anything is simulated.
 pub(crate) fn check_observation(x: &[f64]) -> Result<()> {
-    // NaN is beyond it too.
-    let Some(column) = x.iter().position(|x| !(x.abs() <= LARGEST_SUMMARY)) else { return Ok(()) };
+    // No range contains NaN.
+    let usable = -LARGEST_SUMMARY..=LARGEST_SUMMARY;
+    let Some(column) = x.iter().position(|x| !usable.contains(x)) else { return Ok(()) };
     let value = x[column];
     if !value.is_finite() {
         return Err(Error::NotFinite { name: "observation", row: 0, column, value });
