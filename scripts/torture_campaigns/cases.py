@@ -73,6 +73,13 @@ class Done:
         """Everything that it said."""
         return (self.out + self.err).decode("utf-8", "replace")
 
+    def judge(self) -> Done:
+        """A fault unless it did its work, or refused it with a sentence."""
+        self.expect(0, 2)
+        if self.code == 2 and not any(line.startswith(b"error: ") for line in self.err.splitlines()):
+            raise Fault(f"exit code 2 without a sentence of `{shlex.join(self.words)}`: {self.told.strip()[-600:]}")
+        return self
+
     def expect(self, *codes: int) -> Done:
         """A fault unless the exit code is one of these."""
         if self.code not in codes:

@@ -41,27 +41,18 @@ def play(case: Case) -> None:
     outside.write_bytes(b"not of this run\n")
     hurt = injure(case, run, outside)
     for words, is_posterior in case.random.sample(READERS, 3):
-        done = case.didyma(*words, limit=LIMIT, memory=MEMORY)
-        judged(done)
+        done = case.didyma(*words, limit=LIMIT, memory=MEMORY).judge()
         if done.code == 0 and is_posterior:
             expected = (base / ("sample" if words[0] == "sample" else "density")).read_bytes()
             if done.out != expected and not any(name in done.told for name in hurt):
                 raise Fault(f"{hurt}: `{' '.join(words)}` gives other numbers without a word")
     words = case.random.choice(WRITERS) if case.surface == "between" else WRITERS[0]
-    done = case.didyma(*words, limit=LIMIT, memory=MEMORY)
-    judged(done)
+    done = case.didyma(*words, limit=LIMIT, memory=MEMORY).judge()
     if outside.read_bytes() != b"not of this run\n":
         raise Fault(f"{hurt}: `{' '.join(words)}` wrote through a link, into a file outside of the run")
     if done.code == 0 and words[0] == "resume":
         case.count("resumes")
         healed(case, run, whole / "run", hurt, done.told)
-
-
-def judged(done) -> None:
-    """Exit code 0, or 2 with a sentence."""
-    done.expect(0, 2)
-    if done.code == 2 and not done.err.decode("utf-8", "replace").startswith("error: "):
-        raise Fault(f"exit code 2 without a sentence of `{' '.join(done.words)}`: {done.told[-300:]}")
 
 
 def healed(case: Case, run: Path, whole: Path, hurt: list[str], told: str) -> None:
