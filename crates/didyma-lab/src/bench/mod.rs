@@ -1,5 +1,6 @@
 //! Timing of training steps.
 
+mod peak;
 mod report;
 mod step;
 

@@ -164,7 +164,7 @@ impl StepReport {
             let estimator = 100.0 * self.estimator_share.unwrap_or(0.0);
             writeln!(
                 f,
-                "  of the peak  {share:.0} % of the {peak:.1} GFLOP/s of a large matrix product here"
+                "  of the peak  {share:.0} % of the {peak:.1} GFLOP/s of matrix products in the first-level cache here"
             )?;
             return write!(
                 f,

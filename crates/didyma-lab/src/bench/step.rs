@@ -1,10 +1,10 @@
 //! How long a training step takes, and what fraction of the machine that is.
 
+use super::peak::product_peak;
 use super::report::{Profile, Sizes, StepReport, Timing};
 use crate::workload::{Shape, Steps};
 use didyma::Named;
 use didyma::estimator::{Plan, Settings, reduce};
-use didyma::kernel::gemm_peak;
 use didyma::rng::{Purpose, Streams};
 use didyma::training::{Engine, Machine};
 use didyma_cuda::{Cuda, OpenDevice};
@@ -93,7 +93,7 @@ impl StepBench {
         let mut wall = 0.0;
         for _ in 0..PARTS {
             if profile.is_none() {
-                peak = f64::max(peak, gemm_peak(threads, PEAK_SHARE * part));
+                peak = f64::max(peak, product_peak(threads, PEAK_SHARE * part));
             }
             let (part_times, elapsed) = together(&mut trainers, &flow, part)?;
             times.extend(part_times);

@@ -15,16 +15,12 @@
 
 mod aligned;
 mod jobs;
-#[cfg(feature = "peak")]
-mod peak;
 mod real;
 pub mod scalar;
 mod simd;
 
 pub use aligned::Aligned;
 pub use jobs::*;
-#[cfg(feature = "peak")]
-pub use peak::gemm_peak;
 pub use real::{KERNELS_VARIABLE, Real};
 
 /// Rows in one panel.
