@@ -76,9 +76,9 @@ def injure(case: Case, run: Path, outside: Path) -> list[str]:
     hurt = []
     for path in case.random.sample(files, case.random.choice([1, 1, 2])):
         kind = case.random.choice(sorted(INJURIES))
-        INJURIES[kind](case, path, files, outside)
+        other = INJURIES[kind](case, path, files, outside)
         (case.folder / "damage.txt").open("a").write(f"{kind}: {path.name}\n")
-        hurt.append(path.name)
+        hurt += [path.name, other] if other else [path.name]
     return hurt
 
 
@@ -117,13 +117,15 @@ def append(case: Case, path: Path, *_) -> None:
         file.write(case.random.choice([b"\0" * 4096, b"\n", b"0.1,0.2\n", case.random.randbytes(999)]))
 
 
-def swap(case: Case, path: Path, files: list[Path], _) -> None:
+def swap(case: Case, path: Path, files: list[Path], _) -> str | None:
+    """Exchanges two files; the name of the other one."""
     other = case.random.choice(files)
     if path.is_symlink() or not other.is_file():
-        return
+        return None
     one, two = path.read_bytes(), other.read_bytes()
     path.write_bytes(two)
     other.write_bytes(one)
+    return other.name
 
 
 def foreign(case: Case, path: Path, *_) -> None:
