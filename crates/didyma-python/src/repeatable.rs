@@ -41,7 +41,6 @@ impl Function {
         let (start, dim) = (Instant::now(), prior.dim());
         let draws = Streams::new(0).simulations(Purpose::Parameters, 1);
         let theta = prior.sample_rows(DRAWS, &draws, parallel::cores());
-        let theta: Vec<f64> = theta.into_iter().map(f64::from).collect();
         let rows = if self.batch() > 0 { DRAWS } else { 1 };
         for theta in theta.chunks_exact(rows * dim) {
             let mut answer = |first| self.answer(py, pool.as_deref_mut(), theta, first);

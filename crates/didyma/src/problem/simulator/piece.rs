@@ -1,8 +1,9 @@
 //! Simulations on their way: what is to be made, and what was.
 
-use super::SimulationFailed;
+use super::{LARGEST_SUMMARY, SimulationFailed};
 use crate::rng::{SimulationStream, SimulationStreams};
 use crate::rows::Rows;
+use crate::storage::table::digits;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -80,11 +81,11 @@ pub(crate) fn outcome(x: &[f64]) -> Result<Vec<f64>, String> {
     Ok(x.to_vec())
 }
 
-/// Requires summaries to be numbers.
+/// Requires summaries to be numbers up to [`LARGEST_SUMMARY`]: a larger one is as useless as an infinite one.
 #[inline]
 pub(super) fn finite(x: &[f64]) -> Result<(), SimulationFailed> {
-    match x.iter().position(|v| !v.is_finite()) {
+    match x.iter().position(|v| !(-LARGEST_SUMMARY..=LARGEST_SUMMARY).contains(v)) {
         None => Ok(()),
-        Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, x[i]))),
+        Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, digits(x[i])))),
     }
 }
