@@ -46,6 +46,17 @@ pub(super) struct Meta {
     format: u32,
 }
 
+impl Meta {
+    /// Requires the format that this program writes, where something is to be added.
+    pub(super) fn current(self) -> Stored<Self> {
+        if self.format < FORMAT {
+            let (found, known) = (self.format, FORMAT);
+            return Err(Fault::Database(FileFault::Older { found, known }));
+        }
+        Ok(self)
+    }
+}
+
 /// Opens a database for a run to begin in; nothing is written yet.
 pub(super) fn make(path: &Path) -> Stored<Connection> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
@@ -70,11 +81,7 @@ pub(super) fn begin(connection: &mut Connection, config: &str) -> Stored<Meta> {
 /// Opens the database of a run to continue it. All of it is checked, since writing would make damage worse.
 pub(super) fn open(path: &Path) -> Stored<(Connection, Meta)> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    let meta = recognise(&connection)?;
-    if meta.format < FORMAT {
-        let (found, known) = (meta.format, FORMAT);
-        return Err(Fault::Database(FileFault::Older { found, known }));
-    }
+    let meta = recognise(&connection)?.current()?;
     let check = "PRAGMA integrity_check(1)";
     let verdict: String = connection.query_row(check, [], |row| row.get(0))?;
     if verdict != "ok" {

@@ -195,3 +195,31 @@ pub(super) fn events(connection: &Connection) -> Stored<Vec<(f64, String, String
     let events = statement.query_map([], |record| record.try_into())?;
     Ok(events.collect::<rusqlite::Result<_>>()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::database;
+    use super::*;
+
+    /// A database of version 1, whose numbers are f32, is read; nothing is added to it.
+    #[test]
+    fn numbers_of_the_first_format_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.db");
+        let mut connection = database::make(&path).unwrap();
+        database::begin(&mut connection, "{}").unwrap();
+        let blob =
+            |numbers: &[f32]| numbers.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+        let (theta, x) = (blob(&[0.5, 1.5]), blob(&[-3.0]));
+        let crc = row_checksum(1, 0, &theta, Some(&x), None);
+        let insert = "INSERT INTO simulations VALUES (1, 0, ?1, ?2, NULL, ?3)";
+        connection.execute(insert, (&theta, &x, crc)).unwrap();
+        connection.pragma_update(None, "user_version", SINGLE).unwrap();
+        let row = &rows(&connection, 1..=1, 1).unwrap()[0];
+        assert_eq!((&*row.theta, row.x.as_deref()), (&[0.5, 1.5][..], Ok(&[-3.0][..])));
+        drop(connection);
+        assert!(database::read(&path).is_ok());
+        let told = database::open(&path).err().unwrap();
+        assert!(format!("{told:?}").contains("Older { found: 1, known: 2 }"), "{told:?}");
+    }
+}

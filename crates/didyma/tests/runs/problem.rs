@@ -251,7 +251,7 @@ fn every_fault_is_told_with_its_line_its_field_and_a_remedy() {
         ),
         (
             "log_normal = [-1, 0.5]",
-            "log_normal = [-1, 50]",
+            "log_normal = [-1, 100]",
             "line 8: parameters.rate.log_normal cannot be used",
         ),
         ("x = [0.5, 1e-3, -2]", "x = []", "line 11: observation.x is empty"),

@@ -35,7 +35,10 @@ impl Shard {
                 database::begin(&mut connection, &json).map_err(told)?;
                 origin.clone()
             }
-            other => origin_of(&other.map_err(told)?.config).map_err(told)?,
+            other => {
+                let meta = other.and_then(database::Meta::current).map_err(told)?;
+                origin_of(&meta.config).map_err(told)?
+            }
         };
         match found == *origin {
             true => Ok(Self { path: path.to_owned(), origin: found, connection }),

@@ -15,7 +15,7 @@ fn other_and_newer_databases_are_told_apart() {
     };
     let (open, read) = change("PRAGMA user_version = 7");
     assert!(
-        open.contains("its format is version 7, and this program reads up to 1; update Didyma")
+        open.contains("its format is version 7, and this program reads up to 2; update Didyma")
     );
     assert!(open == read && open.contains(DATABASE), "{read}");
     let (open, read) = change("PRAGMA user_version = 1; UPDATE run SET config = '{}'");
