@@ -1,10 +1,12 @@
 //! Centre and scale of each summary, so that what is near x_o stays resolved, whatever lies far from it.
 //!
-//! The spread of all simulations is no measure where some of them say −999 for "missing", where tails are those of Cauchy,
-//! or where summaries vary over many orders of magnitude: x_o and its neighbours would all have the same features. So
-//! the bulk is found first: simulations up to [`REACH`] times as far from x_o as the nearest tenth of them, point masses
-//! left out. For a normal law around x_o the nearest tenth lies within 0.126 deviations, and the bulk within 3.1: all but
-//! 2 in 1000. What lies beyond is bent (see [`super::coordinates`]) and stays distinct.
+//! Simulations of a summary are scaled by their median and the distance of their quantiles at 16 and 84 %. That is no measure
+//! where some of them say −999 for "missing", or where they vary over many orders of magnitude: x_o and its neighbours
+//! would all have the same features. So point masses are left out; and where the spread of all is more than [`WIDE`] times
+//! that of the bulk around x_o, the bulk takes its place: simulations up to [`REACH`] times as far from x_o as the nearest
+//! tenth of them, which is 3.1 deviations of a normal law around x_o. What lies beyond is bent (see
+//! [`super::coordinates`]) and stays distinct. Other summaries, such as counts with long tails, are scaled as before: of eight
+//! tasks the widest spread is 9 times that of its bulk.
 
 use crate::math::masses::Masses;
 use crate::math::mean_and_deviation;
@@ -15,11 +17,13 @@ use serde::{Deserialize, Serialize};
 const NEAR: f64 = 0.1;
 /// Radius of the bulk, in radii of the near ones.
 const REACH: f64 = 25.0;
+/// Spread of all simulations, in spreads of the bulk, from which the bulk counts.
+const WIDE: f64 = 10.0;
 /// Numbers that vary by less than this many of their last digits are the same, but for rounding.
 const ROUNDING: f64 = 64.0 * f64::EPSILON;
 
-/// Ratio of the sizes at 95 and 5 % from which a summary is taken by its logarithm. It is 31 for a normal law around 0,
-/// 161 for Cauchy's, 720 for a log-normal one whose logarithm has deviation 2.
+/// Ratio of the sizes at 95 and 5 % from which a summary of one sign, whose spread is too wide for its bulk, counts by its
+/// logarithm. It is 720 for a log-normal law whose logarithm has deviation 2.
 const ORDERS: f64 = 1000.0;
 
 /// v ↦ (v − mean) / scale, number by number, where v is the number or its logarithm.
@@ -52,25 +56,16 @@ impl Scaling {
         (v - self.mean[column]) / self.scale[column]
     }
 
-    /// Median of the bulk, and half the distance of its quantiles at 16 and 84 %; of a summary that does not vary, the
-    /// scale that it has in the first round, else 1. The first round also says which summaries count by their logarithm.
+    /// Centre and spread of each summary; of one that does not vary, the spread that it has in the first round, else 1. The
+    /// first round also says which summaries count by their logarithm.
     pub(super) fn near(x_o: &[f64], rows: Rows, first: Rows) -> Self {
         let sizes: Vec<Option<f64>> =
-            (0..rows.columns()).map(|i| size(first.iter().map(|row| row[i]), x_o[i])).collect();
-        let column = |rows: Rows, i: usize| {
-            let values = rows.iter().map(|row| logarithmic(row[i], sizes[i]));
-            let mut column: Vec<f64> = values.collect();
-            column.sort_unstable_by(f64::total_cmp);
-            column
-        };
+            (0..rows.columns()).map(|i| size(&column(first, i, None), x_o[i])).collect();
         let scaled = |i: usize| {
-            let newest = column(rows, i);
-            let found = bulk(&newest, logarithmic(x_o[i], sizes[i]));
-            let other = || {
-                bulk(&column(first, i), logarithmic(x_o[i], sizes[i]))
-                    .map(|(_, spread)| (median(&newest), spread))
-            };
-            found.or_else(other).unwrap_or((median(&newest), 1.0))
+            let (newest, x_o) = (column(rows, i, sizes[i]), logarithmic(x_o[i], sizes[i]));
+            let before = || spread(&column(first, i, sizes[i]), x_o).map(|(_, scale)| scale);
+            let unit = || (median(&newest), before().unwrap_or(1.0));
+            spread(&newest, x_o).unwrap_or_else(unit)
         };
         let (mean, scale) = (0..rows.columns()).map(scaled).unzip();
         Self { mean, scale, sizes }
@@ -95,32 +90,63 @@ fn logarithmic(x: f64, size: Option<f64>) -> f64 {
     size.map_or(x, |m| (x / m).asinh())
 }
 
-/// The size m of numbers that vary over many orders of magnitude: that of the smallest ones, and well below x_o.
-fn size(values: impl Iterator<Item = f64>, x_o: f64) -> Option<f64> {
-    let mut sizes: Vec<f64> = values.map(f64::abs).filter(|&size| size > 0.0).collect();
-    sizes.sort_unstable_by(f64::total_cmp);
-    let masses = Masses::of(&sizes);
-    let sizes = masses.as_ref().map_or(&sizes, |masses| &masses.rest);
-    let wide = quantile(sizes, 0.95) > ORDERS * quantile(sizes, 0.05);
-    let least = quantile(sizes, 0.01);
-    wide.then_some(if x_o == 0.0 { least } else { least.min(x_o.abs() / 10.0) })
+/// A summary of all rows, in order.
+fn column(rows: Rows, column: usize, size: Option<f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = rows.iter().map(|row| logarithmic(row[column], size)).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
 }
 
-/// Centre and spread of the numbers around x_o, which are in order; none if all are the same.
+/// The size m of numbers in order that vary over many orders of magnitude: below nearly all of them, and x_o.
+fn size(sorted: &[f64], x_o: f64) -> Option<f64> {
+    let values = without_masses(sorted);
+    let one_sign = values.iter().all(|v| v * x_o.signum() > 0.0) && x_o != 0.0;
+    let sizes = [quantile(&values, 0.05), quantile(&values, 0.95)].map(f64::abs);
+    let orders = sizes[0].max(sizes[1]) > ORDERS * sizes[0].min(sizes[1]);
+    let least = [0.01, 0.99].map(|share| quantile(&values, share).abs());
+    let least = least[0].min(least[1]).min(x_o.abs() / 10.0);
+    (one_sign && orders && is_wide(&values, x_o)).then_some(least)
+}
+
+/// Centre and spread of numbers in order: of all but point masses, or of the bulk around x_o; none if all are the same.
+fn spread(sorted: &[f64], x_o: f64) -> Option<(f64, f64)> {
+    let values = without_masses(sorted);
+    let least = ROUNDING * median(&values).abs().max(x_o.abs());
+    let all = middle(&values).filter(|&(_, spread)| spread > least);
+    let near = bulk(&values, x_o).filter(|&(_, spread)| spread > least);
+    match (all, near) {
+        (Some(all), Some(near)) if all.1 > WIDE * near.1 => Some(near),
+        (all, near) => all.or(near),
+    }
+}
+
+/// Whether the spread of all is no measure of what is near x_o.
+fn is_wide(values: &[f64], x_o: f64) -> bool {
+    let spreads = middle(values).zip(bulk(values, x_o));
+    spreads.is_some_and(|((_, all), (_, near))| all > WIDE * near)
+}
+
+fn without_masses(sorted: &[f64]) -> Vec<f64> {
+    Masses::of(sorted).map_or_else(|| sorted.to_vec(), |masses| masses.rest)
+}
+
+/// The middle of the numbers around x_o. Of those that are nearly all the same, the distance of the others from x_o is the
+/// spread.
 fn bulk(sorted: &[f64], x_o: f64) -> Option<(f64, f64)> {
-    let masses = Masses::of(sorted);
-    let values = masses.as_ref().map_or(sorted, |masses| &masses.rest);
     let mut distances: Vec<f64> =
-        values.iter().map(|v| (v - x_o).abs()).filter(|&distance| distance > 0.0).collect();
+        sorted.iter().map(|v| (v - x_o).abs()).filter(|&distance| distance > 0.0).collect();
     distances.sort_unstable_by(f64::total_cmp);
     let radius = *distances.get(place(NEAR, distances.len()))?;
     let near = |v: &&f64| (**v - x_o).abs() <= REACH * radius;
-    let bulk: Vec<f64> = values.iter().filter(near).copied().collect();
-    let (centre, spread) =
-        (median(&bulk), (quantile(&bulk, 0.8413) - quantile(&bulk, 0.1587)) / 2.0);
-    let least = ROUNDING * centre.abs().max(x_o.abs());
-    // Of numbers that are nearly all the same, the distance of the others from x_o is the scale.
-    [spread, radius].into_iter().find(|&scale| scale > least).map(|scale| (centre, scale))
+    let bulk: Vec<f64> = sorted.iter().filter(near).copied().collect();
+    let (centre, spread) = middle(&bulk)?;
+    Some((centre, if spread > 0.0 { spread } else { radius }))
+}
+
+/// Median, and half the distance of the quantiles at 16 and 84 %.
+fn middle(sorted: &[f64]) -> Option<(f64, f64)> {
+    let spread = (quantile(sorted, 0.8413) - quantile(sorted, 0.1587)) / 2.0;
+    (!sorted.is_empty()).then(|| (median(sorted), spread))
 }
 
 fn median(sorted: &[f64]) -> f64 {
@@ -181,11 +207,14 @@ mod tests {
         let [at, next] = scaled(0.3, 1.0, |rng| cauchy.sample(rng));
         assert!((0.3..3.0).contains(&(next - at)), "{at} {next}");
         // Over twelve orders, a factor of ten is the same step everywhere: 12 of them are 3.5 deviations of a uniform law.
-        for x_o in [1e-4, 1.0, 1e4] {
+        for x_o in [1e-4, 1.0, 100.0] {
             let orders = |rng: &mut Stream| 10f64.powf(rng.random_range(-6.0..6.0));
             let [at, next] = scaled(x_o, 9.0 * x_o, orders);
             assert!((0.2..0.4).contains(&(next - at)), "{x_o}: {at} {next}");
         }
+        // The largest ones are resolved as they are.
+        let [at, next] = scaled(1e4, 1e4, |rng| 10f64.powf(rng.random_range(-6.0..6.0)));
+        assert!((0.2..4.0).contains(&(next - at)) && at < 4.0, "{at} {next}");
         let [at, next] = scaled(2459000.5, 1e-3, |rng| 2459000.5 + 1e-3 * normal(rng));
         assert!((next - at - 1.0).abs() < 0.1, "{at} {next}");
         let [at, next] = scaled(0.0, 1e-300, |rng| 1e-300 * normal(rng));

@@ -3,6 +3,8 @@
 /// Share of the numbers, and how many of them, that a value has at least to be a point mass.
 const LEAST_SHARE: f64 = 0.02;
 const LEAST_COUNT: usize = 5;
+/// Others that are needed to tell whether they recur.
+const LEAST_REST: usize = 20;
 /// Share of the others that differ from each other, at least: of counts and other discrete numbers fewer do.
 const DISTINCT: f64 = 0.9;
 
@@ -29,8 +31,9 @@ impl Masses {
             }
         }
         values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let continuous = distinct as f64 >= DISTINCT * rest.len() as f64;
-        (continuous && !values.is_empty() && !rest.is_empty()).then_some(Self { values, rest })
+        let continuous =
+            rest.len() >= LEAST_REST && distinct as f64 >= DISTINCT * rest.len() as f64;
+        (continuous && !values.is_empty()).then_some(Self { values, rest })
     }
 }
 
