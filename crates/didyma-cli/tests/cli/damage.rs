@@ -203,7 +203,17 @@ fn damaged_models_of_earlier_rounds_are_told() {
             assert!(told.contains(&warning) && told.contains(": copy it back"), "{told}");
         }
     }
-    // One that was deleted is missed by nobody.
     std::fs::remove_file(&model).expect("it is there");
-    assert!(!done(&["show", &dir]).contains("round-1.safetensors"));
+    let told = done(&["show", &dir]);
+    assert!(told.contains("warning: round-1.safetensors cannot be used, it is missing"), "{told}");
+}
+
+/// A model of another round is whole, and gives other numbers.
+#[test]
+fn a_model_in_the_place_of_another_is_refused() {
+    let folder = Folder::new("swapped");
+    let dir = folder.run("run");
+    let model = |round: u32| Path::new(&dir).join(format!("round-{round}.safetensors"));
+    std::fs::copy(model(1), model(3)).expect("it can be written");
+    refused(&["sample", &dir, "-n", "5"], &["round-3.safetensors", "(it is of round 1)"]);
 }

@@ -60,7 +60,7 @@ impl Recorder {
 impl RunDir {
     /// Saves the model after a round.
     pub(super) fn save_model(&self, round: u32, posterior: &Posterior) -> Result<()> {
-        write_inside(&self.model(round), &posterior.to_bytes(&self.stored_manifest()))
+        write_inside(&self.model(round), &posterior.to_bytes(&self.model_origin(round)))
     }
 
     /// Writes the results in short.

@@ -9,6 +9,7 @@ use crate::inference::posterior::Posterior;
 use crate::inference::{RoundReport, State, Training, infer_from};
 use crate::problem::Problem;
 use crate::training::{EngineState, FitState};
+use serde_json::{Value, json};
 use std::io::ErrorKind;
 
 impl RunDir {
@@ -67,10 +68,13 @@ impl RunDir {
         TrainedFlow::of_posterior(&self.posterior()?, rows, meaning, threads)
     }
 
-    /// Sentences about models of earlier rounds that cannot be used. No result rests on them any more, and one that was
-    /// deleted is missed by nobody.
+    /// What the model of a round says of itself: one of another round is a model, too, and must not take its place.
+    pub(super) fn model_origin(&self, round: u32) -> Value {
+        json!({"round": round, "run": self.stored_manifest()})
+    }
+
+    /// Sentences about models of earlier rounds that cannot be used. No result rests on them any more.
     pub(super) fn damaged_models(&self, rounds: usize) -> Vec<String> {
-        let earlier = (1..rounds as u32).filter(|round| self.model(*round).exists());
         let told = |round: u32| {
             let why = match self.model_after(round).err()? {
                 Error::Run { fault: Fault::Model { why, .. }, .. } => why,
@@ -81,7 +85,7 @@ impl RunDir {
                  rests on it"
             ))
         };
-        earlier.filter_map(told).collect()
+        (1..rounds as u32).filter_map(told).collect()
     }
 
     /// Writes the model of the last finished round again, if it is damaged or lost and `state` has all that it was made of.
@@ -100,13 +104,19 @@ impl RunDir {
 
     /// The posterior after a round.
     fn model_after(&self, round: u32) -> Result<Posterior> {
-        let manifest = self.stored_manifest();
+        let (manifest, origin) = (self.stored_manifest(), self.model_origin(round));
         let bad = |why| {
             let replaceable = self.file(CHECKPOINT).is_file();
             about(self.path(), self.model(round), Fault::Model { why, replaceable })
         };
-        let loaded =
-            Posterior::load_if(&self.model(round), |about| check_manifest(about, &manifest));
+        let loaded = Posterior::load_if(&self.model(round), |about| match &about["round"] {
+            // Version 0.1.0 did not say the round.
+            Value::Null => check_manifest(about, &manifest),
+            _ if about["run"] == origin["run"] && *about != origin => Err(FileFault::Foreign(
+                format!("of round {round} (it is of round {})", about["round"]),
+            )),
+            _ => check_manifest(about, &origin),
+        });
         loaded.map_err(|error| match error {
             Error::ModelFile { fault, .. } if !matches!(fault, FileFault::Newer { .. }) => {
                 bad(fault.fact())
