@@ -81,6 +81,9 @@ pub struct CoordinateConfig {
 pub struct Coordinates {
     space: Space,
     bend: Option<f64>,
+    /// Units from which features are bent once more; models of version 0.1.0 were trained without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    far: Option<f64>,
     theta: Whitening,
     x: Scaling,
 }
@@ -126,7 +129,7 @@ impl Coordinates {
     /// θ and x as they are, or θ in R^D.
     pub fn plain(space: Space, theta_dim: usize, x_dim: usize) -> Self {
         let theta = Whitening { mean: vec![0.0; theta_dim], factor: Cholesky::identity(theta_dim) };
-        Self { space, bend: None, theta, x: Scaling::identity(x_dim) }
+        Self { space, bend: None, far: None, theta, x: Scaling::identity(x_dim) }
     }
 
     /// Coordinates for simulations of these rounds.
@@ -144,13 +147,13 @@ impl Coordinates {
             Scale::Newest => Scaling::near(x_o, newest, first.1),
             Scale::Pool => Scaling::moments(pool.1),
         };
-        Ok(Self { bend: config.bend, theta, x, ..plain })
+        Ok(Self { bend: config.bend, far: Some(FAR), theta, x, ..plain })
     }
 
     /// By how much the features of x differ from `other`: units of a centre, or the logarithm of a scale, whichever is
     /// more. Coordinates in which θ differs have nothing in common.
     pub fn distance(&self, other: &Self) -> f64 {
-        if self.theta != other.theta {
+        if self.theta != other.theta || !self.x.is_alike(&other.x) {
             return f64::INFINITY;
         }
         let (a, b) = (&self.x, &other.x);
@@ -167,7 +170,7 @@ impl Coordinates {
         pairs
             .map(|((mean, scale), (new_mean, new_scale))| {
                 let shift = (new_mean - mean) / scale;
-                (bend(shift, self.bend), bend_slope(shift, self.bend) * new_scale / scale)
+                (self.bent(shift), self.bent_slope(shift) * new_scale / scale)
             })
             .unzip()
     }
@@ -224,7 +227,23 @@ impl Coordinates {
         &'a self,
         x: impl Iterator<Item = f64> + 'a,
     ) -> impl Iterator<Item = f32> + 'a {
-        x.enumerate().map(|(i, x)| bend(self.x.scaled(i, x), self.bend) as f32)
+        x.enumerate().map(|(i, x)| self.bent(self.x.scaled(i, x)) as f32)
+    }
+
+    /// y = b asinh(v / b), and beyond [`FAR`] the logarithm of that, sign(y) (FAR + ln(1 + |y| − FAR)): networks learn
+    /// little else where some inputs are hundreds of units.
+    fn bent(&self, v: f64) -> f64 {
+        let Some(b) = self.bend else { return v };
+        let (y, far) = (b * (v / b).asinh(), self.far.unwrap_or(f64::INFINITY));
+        if y.abs() <= far { y } else { (far + (y.abs() - far).ln_1p()).copysign(y) }
+    }
+
+    /// Its slope, 1 / √(1 + (v / b)²), and 1 / (1 + |y| − FAR) of it beyond.
+    fn bent_slope(&self, v: f64) -> f64 {
+        let Some(b) = self.bend else { return 1.0 };
+        let slope = 1.0 / (v / b).hypot(1.0);
+        let beyond = b * (v / b).asinh().abs() - self.far.unwrap_or(f64::INFINITY);
+        slope / (1.0 + beyond.max(0.0))
     }
 }
 
@@ -260,21 +279,6 @@ impl Whitening {
         let factor = factor.unwrap_or_else(|| Cholesky::identity(dim));
         Ok(Self { mean, factor: factor.scaled(&units) })
     }
-}
-
-/// y = b asinh(v / b), and beyond [`FAR`] the logarithm of that, sign(y) (FAR + ln(1 + |y| − FAR)): networks learn little
-/// else where some inputs are hundreds of units.
-fn bend(v: f64, bend: Option<f64>) -> f64 {
-    let Some(b) = bend else { return v };
-    let y = b * (v / b).asinh();
-    if y.abs() <= FAR { y } else { (FAR + (y.abs() - FAR).ln_1p()).copysign(y) }
-}
-
-/// Its slope, 1 / √(1 + (v / b)²), and 1 / (1 + |y| − FAR) of it beyond.
-fn bend_slope(v: f64, bend: Option<f64>) -> f64 {
-    let Some(b) = bend else { return 1.0 };
-    let slope = 1.0 / (1.0 + (v / b).powi(2)).sqrt();
-    slope / (1.0 + (b * (v / b).asinh().abs() - FAR).max(0.0))
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ const NEAR: f64 = 0.1;
 const REACH: f64 = 25.0;
 /// Spread of all simulations, in spreads of the bulk, from which the bulk counts.
 const WIDE: f64 = 10.0;
+/// Simulations of a round, at least, that say something of its bulk.
+const FEW: usize = 20;
+/// Units beyond which nothing is any farther.
+const FARTHEST: f64 = 1e300;
 /// Numbers that vary by less than this many of their last digits are the same, but for rounding.
 const ROUNDING: f64 = 64.0 * f64::EPSILON;
 
@@ -53,7 +57,13 @@ impl Scaling {
     /// A summary in units of its scale.
     pub(super) fn scaled(&self, column: usize, x: f64) -> f64 {
         let v = logarithmic(x, self.sizes.get(column).copied().flatten());
-        (v - self.mean[column]) / self.scale[column]
+        // A summary of 1e150 in units of 1e-300 is far, and no infinity.
+        ((v - self.mean[column]) / self.scale[column]).clamp(-FARTHEST, FARTHEST)
+    }
+
+    /// Whether the same summaries count by their logarithm, in the same way.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        self.sizes == other.sizes
     }
 
     /// Centre and spread of each summary; of one that does not vary, the spread that it has in the first round, else 1. The
@@ -87,7 +97,8 @@ impl Scaling {
 
 /// asinh(x / m), or x itself.
 fn logarithmic(x: f64, size: Option<f64>) -> f64 {
-    size.map_or(x, |m| (x / m).asinh())
+    // x / m may be infinite where m is tiny.
+    size.map_or(x, |m| (x / m).clamp(-FARTHEST, FARTHEST).asinh())
 }
 
 /// A summary of all rows, in order.
@@ -105,15 +116,15 @@ fn size(sorted: &[f64], x_o: f64) -> Option<f64> {
     let orders = sizes[0].max(sizes[1]) > ORDERS * sizes[0].min(sizes[1]);
     let least = [0.01, 0.99].map(|share| quantile(&values, share).abs());
     let least = least[0].min(least[1]).min(x_o.abs() / 10.0);
-    (one_sign && orders && is_wide(&values, x_o)).then_some(least)
+    (one_sign && orders && least > 0.0 && is_wide(&values, x_o)).then_some(least)
 }
 
 /// Centre and spread of numbers in order: of all but point masses, or of the bulk around x_o; none if all are the same.
 fn spread(sorted: &[f64], x_o: f64) -> Option<(f64, f64)> {
     let values = without_masses(sorted);
-    let least = ROUNDING * median(&values).abs().max(x_o.abs());
+    let least = ROUNDING * median(&values).abs();
     let all = middle(&values).filter(|&(_, spread)| spread > least);
-    let near = bulk(&values, x_o).filter(|&(_, spread)| spread > least);
+    let near = bulk(&values, x_o).filter(|&(_, spread)| spread > least && values.len() >= FEW);
     match (all, near) {
         (Some(all), Some(near)) if all.1 > WIDE * near.1 => Some(near),
         (all, near) => all.or(near),

@@ -108,6 +108,7 @@ impl<'a> Run<'a> {
         state: State,
     ) -> Result<Self> {
         config.check()?;
+        config.check_prior(problem.prior())?;
         let State { rows, reports, training } = state;
         let records = Records::new(problem.dims(), config.simulations, rows);
         records.check()?;
@@ -349,7 +350,10 @@ impl<'a> Run<'a> {
             recentred: *recentred,
             device: self.trained_on(),
             validity: validity.transpose()?,
-            oddities: Oddity::of_rows(self.records.of_round(round)?.rows()?.1.iter()),
+            oddities: Oddity::of_rows(
+                self.problem.observation(),
+                self.records.of_round(round)?.rows()?.1,
+            ),
         };
         let go_on =
             observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;

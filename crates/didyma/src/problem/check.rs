@@ -176,7 +176,7 @@ impl SummaryCheck {
 
     fn note(&self) -> Option<String> {
         let Self { name, observed, range: (low, high), tail, .. } = self;
-        let odd = Oddity::of(0, self.values.clone());
+        let odd = Oddity::of(0, *observed, self.values.clone());
         match () {
             () if self.values.is_empty() => None,
             () if self.is_constant() => Some(format!(

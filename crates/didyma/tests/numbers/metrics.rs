@@ -129,7 +129,7 @@ fn mmd2_of_identical_sets() -> Result<()> {
     let data = gaussian(3, 101, 3, 0.0, 1.0);
     let rows = Rows::new("rows", &data, 3)?;
     let square = |i: usize, j: usize| -> f64 {
-        rows.row(i).iter().zip(rows.row(j)).map(|(a, b)| ((*a) - (*b)).powi(2)).sum()
+        rows.row(i).iter().zip(rows.row(j)).map(|(a, b)| (a - b).powi(2)).sum()
     };
     let mut squares: Vec<f64> = (0..101).flat_map(|i| (0..i).map(move |j| square(i, j))).collect();
     squares.sort_by(f64::total_cmp);

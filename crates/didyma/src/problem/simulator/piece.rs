@@ -86,6 +86,9 @@ pub(crate) fn outcome(x: &[f64]) -> Result<Vec<f64>, String> {
 pub(super) fn finite(x: &[f64]) -> Result<(), SimulationFailed> {
     match x.iter().position(|v| !(-LARGEST_SUMMARY..=LARGEST_SUMMARY).contains(v)) {
         None => Ok(()),
-        Some(i) => Err(SimulationFailed(format!("summary {} is {}", i + 1, digits(x[i])))),
+        Some(i) => {
+            let beyond = if x[i].is_finite() { ", beyond 1e150" } else { "" };
+            Err(SimulationFailed(format!("summary {} is {}{beyond}", i + 1, digits(x[i]))))
+        }
     }
 }

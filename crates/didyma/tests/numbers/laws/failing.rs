@@ -72,7 +72,7 @@ pub fn a_step_that_is_not_finite_changes_nothing(device: &Arc<dyn Device>) {
     assert!(matches!(error, Error::Diverged { what: "loss", step: 1, .. }), "{error}");
 }
 
-/// A weight that f64 holds and f64 does not: the loss is finite, its gradient is not.
+/// A weight that f64 holds and f32 does not: the loss is finite, its gradient is not.
 pub fn an_infinite_gradient_is_not_followed(device: &Arc<dyn Device>) {
     let mut bad = Plan::default();
     bad.push_own(49, 1e300);
