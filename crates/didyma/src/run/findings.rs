@@ -1,6 +1,6 @@
 //! The findings of a run: everything that summary, page and exports are made of, read and drawn once.
 
-use super::{POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summary};
+use super::{POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summaries, Summary};
 use crate::error::Result;
 use crate::inference::posterior::{Posterior, SampleStreams, Samples};
 use crate::rng::{Purpose, Streams};
@@ -42,6 +42,11 @@ impl Findings {
         threads: usize,
     ) -> Self {
         summary.warnings.extend(run.damaged_models(summary.rounds.len()));
+        if let (Some(posterior), Some(last)) = (&posterior, summary.rounds.last()) {
+            // Rows that cannot be read are told where they are needed.
+            let found = Summaries::of_round(&run, last.round).ok();
+            summary.warnings.extend(found.and_then(|found| found.far(posterior.observation())));
+        }
         Self { run, summary, posterior, samples: OnceCell::new(), threads }
     }
 

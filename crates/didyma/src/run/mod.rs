@@ -28,6 +28,7 @@ mod records;
 mod restore;
 mod seeds;
 mod steps;
+mod summaries;
 mod summary;
 mod warnings;
 
@@ -38,6 +39,7 @@ pub use findings::Findings;
 pub use manifest::Manifest;
 pub use recorder::Recorder;
 pub use seeds::SeedSweep;
+pub use summaries::Summaries;
 pub use summary::Summary;
 
 use crate::error::{Error, FileFault, Result};

@@ -3,13 +3,11 @@
 mod commands;
 mod narrator;
 mod overview;
-mod summaries;
 mod words;
 
 pub use commands::command;
 pub use narrator::{Line, Narrator, opening, round_line};
 pub use overview::Overview;
-pub use summaries::Summaries;
 pub(super) use words::reassurance;
 pub use words::{
     ParameterLine, QUANTILES, advice, cut_by_prior, least_predictive, parameter_lines,

@@ -1,6 +1,5 @@
 //! A run in short, as text and as a table for a notebook.
 
-use super::summaries::Summaries;
 use super::{ParameterLine, cut_by_prior, parameter_lines, round_line};
 use crate::error::Result;
 use crate::report::data::columns;
@@ -31,9 +30,7 @@ impl Overview {
     pub fn of(findings: &Findings) -> Result<Self> {
         let (run, mut summary) = (findings.run(), findings.results().clone());
         let ((simulations, failed), mut parameters) = (run.counts()?, Vec::new());
-        if let (Some(posterior), Some(last)) = (findings.posterior(), summary.rounds.last()) {
-            let observed = Summaries::of_round(run, last.round)?.far(posterior.observation());
-            summary.warnings.extend(observed);
+        if let Some(posterior) = findings.posterior() {
             let samples = columns(findings.samples()?.unwrap_or_default(), posterior.dim());
             summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
             parameters = parameter_lines(posterior.prior(), &samples, summary.truth.as_deref());
