@@ -242,3 +242,16 @@ def test_steps_in_the_wrong_order() -> None:
     inference.append_simulations(theta[:20], theta[:20])
     with pytest.raises(didyma.ProposalError, match="already has simulations"):
         inference.propose(50)
+
+
+def test_single_precision_is_taken_back_where_it_loses_nothing() -> None:
+    inference = didyma.NPE(didyma.Uniform([0.0], [1.0]), [0.5], seed=1)
+    theta = inference.propose(20).astype(np.float32)
+    twice = [inference.simulate(lambda theta, rng: theta + rng.normal(), theta, progress=False) for _ in range(2)]
+    np.testing.assert_array_equal(*twice)
+    inference.append_simulations(theta, twice[0])
+    date = didyma.NPE(didyma.Normal([2459000.5], [0.1]), [2459000.6], seed=1)
+    theta = date.propose(20)
+    assert len(np.unique(theta.astype(np.float32))) < 10
+    with pytest.raises(didyma.DidymaError, match="parameters that were proposed"):
+        date.append_simulations(theta.astype(np.float32), theta)

@@ -165,10 +165,12 @@ pub fn number_to(value: f64, resolution: f64) -> String {
     // The smallest place that matters: 0.2 needs one digit, 0.05 two.
     let place = (resolution.log10() + 1e-9).floor();
     let size = value.abs().max(resolution);
-    let text = if (1e-4..1e6).contains(&size) {
+    // Of a date such as 2459000.66 all digits are read as they are; an exponent would only add to them.
+    let digits = size.log10().floor() - place;
+    let text = if (1e-4..1e6).contains(&size) || (size < 1e12 && digits > 6.0) && size >= 1.0 {
         format!("{value:.*}", (-place).clamp(0.0, 12.0) as usize)
     } else {
-        format!("{value:.*e}", (size.log10().floor() - place).clamp(0.0, 12.0) as usize)
+        format!("{value:.*e}", digits.clamp(0.0, 12.0) as usize)
     };
     match text.parse() {
         Ok(0.0) => "0".to_owned(),

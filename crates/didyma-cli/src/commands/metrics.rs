@@ -131,10 +131,9 @@ fn select(table: Table, names: &[String], path: &Path) -> anyhow::Result<(Vec<f6
 /// log of the median distance of one simulation per sample; samples outside the prior are an error.
 fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result<f64> {
     for (i, row) in samples.iter().enumerate() {
-        let theta: Vec<f64> = row.to_vec();
         task.problem
             .prior()
-            .expect_inside(&theta)
+            .expect_inside(row)
             .with_context(|| format!("{}, row {}", path.display(), i + 1))?;
     }
     let (threads, streams) = (run.threads.count(), Streams::new(run.seed));

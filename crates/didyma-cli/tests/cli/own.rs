@@ -183,7 +183,7 @@ fn shards_of_other_runs_are_refused() {
         );
     }
     std::fs::write(&proposal, text.replace(",0.", ",0.0")).expect("it can be written");
-    refused(&["merge", &run, &shard], &["other parameters for simulation"]);
+    refused(&["merge", &run, &shard], &["its numbers are not those that were written"]);
 }
 
 /// A worker that fails where its first parameter is large, and says why.

@@ -71,6 +71,21 @@ fn a_run_writes_through_no_link() {
 }
 
 /// Links to nothing: what is written would appear there.
+/// A run of a seed that leads elsewhere is not begun there.
+#[test]
+fn seeds_write_through_no_link() {
+    let folder = Folder::new("received-seeds");
+    let (sweep, victim) = (folder.file("sweep"), folder.file("victim"));
+    let task = folder.write("q.toml", &format!("[simulator]\ntask = \"mg1\"\n{SETTINGS}"));
+    done(&["infer", &task, "--seeds", "2", "--out", &sweep]);
+    let second = Path::new(&sweep).join("seed-6");
+    std::fs::remove_dir_all(&second).expect("it is there");
+    std::fs::create_dir(&victim).expect("it can be made");
+    symlink(&victim, &second).expect("it can be made");
+    refused(&["resume", &sweep], &["seed-6", "a link"]);
+    assert_eq!(std::fs::read_dir(&victim).expect("it is there").count(), 0);
+}
+
 #[test]
 fn a_cluster_writes_through_no_link() {
     let folder = Folder::new("received-cluster");

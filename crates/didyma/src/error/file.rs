@@ -19,7 +19,7 @@ pub enum FileFault {
     #[error("{}; give one that Didyma saved", self.fact())]
     Foreign(String),
     /// Written by an earlier program: it can be read, and not be added to.
-    #[error("{}; begin anew", self.fact())]
+    #[error("{}; go on with the program that began it, or begin anew", self.fact())]
     Older {
         /// The file's version.
         found: u32,

@@ -5,6 +5,7 @@ use crate::density::{Density, DensityConfig};
 use crate::error::{Error, FileFault, Result};
 use crate::parallel;
 use crate::problem::prior::Prior;
+use crate::problem::question::check_observation;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
@@ -311,8 +312,12 @@ impl Posterior {
         let mut z = vec![0.0; dim];
         for (i, row) in theta.enumerate() {
             densities.push(f64::NEG_INFINITY);
-            if self.prior.contains(row) {
-                inside.push((i, self.coordinates.to_z(&self.prior, row, &mut z)));
+            let log_jacobian =
+                self.prior.contains(row).then(|| self.coordinates.to_z(&self.prior, row, &mut z));
+            // So far out that single precision has no number for it, the density is 0.
+            let near = |z: &f64| (*z as f32).is_finite();
+            if let Some(log_jacobian) = log_jacobian.filter(|_| z.iter().all(near)) {
+                inside.push((i, log_jacobian));
                 all_z.extend(z.iter().map(|&z| z as f32));
             }
         }
@@ -412,10 +417,7 @@ impl Posterior {
             let (name, unit) = ("observation", "numbers");
             return Err(Error::Shape { name, unit, found, expected, why });
         }
-        if let Some(column) = x.iter().position(|v| !v.is_finite()) {
-            let value = x[column];
-            return Err(Error::NotFinite { name: "observation", row: 0, column, value });
-        }
+        check_observation(x)?;
         Ok(self.coordinates.features(x.iter().copied()).collect())
     }
 }

@@ -3,7 +3,7 @@
 use super::lock::LOCK;
 use super::{DATABASE, Fault, SEEDS, SeedSweep, about, error};
 use crate::error::{Error, Result};
-use crate::storage::files::{expect_plain, expect_regular, sync_entry};
+use crate::storage::files::{expect_plain, sync_entry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,8 @@ pub(super) fn emptied(path: &Path, fault: Fault) -> Fault {
 /// The path of the database, if there is one.
 pub(super) fn existing(path: &Path) -> Result<PathBuf> {
     let database = path.join(DATABASE);
-    BEGINNINGS.iter().try_for_each(|name| expect_regular(&path.join(name)))?;
+    // Also to be read: SQLite makes files beside the one that a link leads to.
+    BEGINNINGS.iter().try_for_each(|name| expect_plain(&path.join(name)))?;
     match std::fs::metadata(&database) {
         Ok(found) if found.is_file() => Ok(database),
         Err(source) if source.kind() == ErrorKind::PermissionDenied => {

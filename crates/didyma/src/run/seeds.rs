@@ -111,6 +111,9 @@ impl SeedSweep {
     /// Opens the run of a seed to continue it, and begins it if it has not.
     pub fn run(&self, seed: u64) -> Result<RunDir> {
         let path = self.directory(seed);
+        if path.is_symlink() {
+            return Err(Error::NotAFile { path, found: "a link" });
+        }
         RunDir::open_or_create(&path, &self.manifest(seed)).map_err(|fault| match fault {
             Error::Run { fault: Fault::Differs { .. }, .. } => error(&path, Fault::OtherRun),
             other => other,

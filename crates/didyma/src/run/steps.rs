@@ -16,7 +16,9 @@ impl Steps {
             let fault = "is not trained yet: train first".into();
             return Err(Error::Proposal { round: 1, fault });
         }
-        let simulations = self.rows.iter().filter(|row| row.round == 1).count();
+        let of_round = |round| self.rows.iter().filter(|row| row.round == round).count();
+        // As many as the largest round has: rows beyond are taken for damage.
+        let simulations = (1..=rounds).map(of_round).max().unwrap_or_default();
         let config = Config { rounds, simulations, ..self.config().clone() };
         let manifest = Manifest::of_problem(problem, config);
         let mut run = RunDir::create(path, &manifest)?;

@@ -17,14 +17,13 @@ pub(crate) fn is_number(text: &str) -> bool {
 }
 
 /// A line with these names as its cells. Quoted are those with a separator, a quote or a line end in them, and those
-/// that a reader would take for a number, for nothing, or, with `#` first, for a comment.
+/// that a reader would take for a number, for nothing, or, by a `#`, for a comment.
 pub(crate) fn header<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(cell).collect::<Vec<_>>().join(",")
 }
 
 fn cell(name: &str) -> Cow<'_, str> {
-    let plain = !name.contains([',', ';', '"', '\n', '\r'])
-        && !name.starts_with('#')
+    let plain = !name.contains([',', ';', '"', '#', '\n', '\r'])
         && !name.is_empty()
         && name.trim() == name
         && !is_number(name);
@@ -77,7 +76,7 @@ mod tests {
 
     #[test]
     fn names_are_quoted_only_where_they_must() {
-        assert_eq!(header(["a", "x(0.5)", "a b", "θ#"]), "a,x(0.5),a b,θ#");
+        assert_eq!(header(["a", "x(0.5)", "a b", "θ#"]), "a,x(0.5),a b,\"θ#\"");
         assert_eq!(
             header(["1", "nan", "-Inf", "#a", "a,b"]),
             "\"1\",\"nan\",\"-Inf\",\"#a\",\"a,b\""

@@ -2,8 +2,11 @@
 
 use crate::error::{Error, Result};
 use std::fs::{File, FileType, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
+
+/// Bytes of the largest file that a run writes, and more.
+const LARGEST: u64 = 1 << 30;
 
 /// Writes a file that the user named: whoever looks finds the old file or the whole new one, whatever happens in between.
 /// A link stays a link, to the new content; a device or a pipe is written to.
@@ -26,11 +29,18 @@ pub fn write_inside(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, bytes).map_err(refused)
 }
 
-/// Reads a file in the directory of a run. A pipe would be waited for, and a device may have no end: both are refused.
+/// Reads a file in the directory of a run. A pipe would be waited for, and a device may have no end: both are refused, and
+/// so is a file larger than any that a run writes.
 pub(crate) fn read_inside(path: &Path) -> Result<Vec<u8>> {
     expect_regular(path)?;
     let refused = |source| Error::Io { action: "read", path: path.to_owned(), source };
-    std::fs::read(path).map_err(refused)
+    let file = File::open(path).map_err(refused)?;
+    if file.metadata().is_ok_and(|found| found.len() > LARGEST) {
+        return Err(refused(ErrorKind::FileTooLarge.into()));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).map_err(refused)?;
+    Ok(bytes)
 }
 
 /// An error if something else is in the place of a file that is to be written: a link, too.

@@ -31,6 +31,13 @@ fn proposals_are_read_back() {
     let proposal = ProposalFile { origin, names, theta };
     proposal.write(&path).unwrap();
     assert_eq!(ProposalFile::read(&path).unwrap(), proposal);
+    // A digit that changed on the way would be simulated, and merged.
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(",2,3,", ",2,4,")).unwrap();
+    let told = ProposalFile::read(&path).unwrap_err().to_string();
+    assert!(told.contains("its numbers are not those that were written"), "{told}");
+    std::fs::write(&path, text.replace('\n', "\r\n")).unwrap();
+    assert_eq!(ProposalFile::read(&path).unwrap(), proposal);
 }
 
 #[test]

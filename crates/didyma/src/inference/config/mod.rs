@@ -12,9 +12,10 @@ pub use layer::Layer;
 pub use parts::{Architecture, FailureConfig, ScoreArchitecture, Truncation};
 
 use crate::density::DensityConfig;
-use crate::density::coordinates::{CoordinateConfig, Scale};
+use crate::density::coordinates::{CoordinateConfig, Scale, Space};
 use crate::error::{Error, Result};
 use crate::named::Named;
+use crate::problem::prior::{Parameter, Prior};
 use crate::training::estimator::{Estimator, Method, Settings};
 use list::SETTINGS;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,11 @@ pub struct Config {
     pub train: TrainConfig,
 }
 
+/// The least width of a prior in steps of single precision: a posterior a hundred times narrower has 40 of them.
+const STEPS: f64 = 4096.0;
+/// Widths of a prior that are taken for all of it.
+const WIDTHS: f64 = 5.0;
+
 impl Config {
     /// The settings of a profile.
     pub fn new(profile: Profile, algorithm: impl Into<Algorithm>) -> Self {
@@ -105,6 +111,29 @@ impl Config {
     pub(crate) fn check_sizes(&self) -> Result<()> {
         whole("rounds", self.rounds.into(), 10_000)?;
         whole("samples", self.samples as u64, 10_000_000)
+    }
+
+    /// Refuses a prior that the flow cannot learn as it is, where parameters are neither scaled nor unbounded: one that single
+    /// precision cannot tell apart, or that lies where splines do not act.
+    pub(crate) fn check_prior(&self, prior: &Prior) -> Result<()> {
+        if self.coordinates.theta != Scale::None || self.coordinates.space != Space::Bounded {
+            return Ok(());
+        }
+        for Parameter { name, marginal } in prior.parameters() {
+            let (place, width) = marginal.place();
+            let single = place as f32;
+            let steps = f64::from(single.abs().next_up() - single.abs());
+            let outside =
+                self.density == DensityKind::Flow && place.abs() - WIDTHS * width > self.flow.bound;
+            if !single.is_finite() || width < STEPS * steps || outside {
+                let why = format!(
+                    "pool or first, for {name} ({marginal}): the flow works in single precision, within ±{}",
+                    self.flow.bound
+                );
+                return Err(Error::setting("coordinates.theta", "none", why));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses settings outside their range.

@@ -143,8 +143,10 @@ impl Steps {
         let dim = self.prior.dim();
         let mut rows = self.proposed.chunks_exact(dim).enumerate();
         let first = theta.get(..dim)?;
-        let from =
-            rows.find(|(i, row)| *row == first && self.proposed[i * dim..].starts_with(theta));
+        let from = rows.find(|(i, row)| {
+            let all = self.proposed.get(i * dim..i * dim + theta.len());
+            self.is_given_back(row, first) && all.is_some_and(|all| self.is_given_back(all, theta))
+        });
         from.map(|(number, _)| number as u64)
     }
 

@@ -10,10 +10,8 @@ use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use std::collections::HashSet;
 
-/// θ in single precision, as many a simulator takes it: what comes back so is still what was proposed.
-fn single(theta: &[f64]) -> Vec<f64> {
-    theta.iter().map(|&t| f64::from(t as f32)).collect()
-}
+/// Deviations of the prior that single precision may move a parameter, at most.
+const ROUNDING: f64 = 1e-4;
 
 impl Steps {
     /// Refuses parameters that were not drawn where the round needs them. Those of one round are looked at together: a few at
@@ -21,9 +19,7 @@ impl Steps {
     pub(super) fn check_drawn(&mut self, theta: Rows, drawn: Drawn) -> Result<()> {
         let from = self.appended() * self.prior.dim();
         let proposed = self.proposed.get(from..from + theta.data().len());
-        if proposed
-            .is_some_and(|proposed| proposed == theta.data() || single(proposed) == theta.data())
-        {
+        if proposed.is_some_and(|proposed| self.is_given_back(proposed, theta.data())) {
             return Ok(());
         }
         self.check_new(theta)?;
@@ -48,6 +44,27 @@ impl Steps {
         Ok(())
     }
 
+    /// Whether these are parameters that were proposed: the same, or the same in single precision, as many a simulator
+    /// takes them, where that loses next to nothing.
+    pub(super) fn is_given_back(&self, proposed: &[f64], theta: &[f64]) -> bool {
+        if proposed == theta {
+            return true;
+        }
+        let rounded = |(a, b): (&f64, &f64)| f64::from(*a as f32) == *b;
+        let dim = self.prior.dim();
+        let z = |row: &[f64]| {
+            let mut z = vec![0.0; dim];
+            self.prior.unbounded(row, &mut z);
+            z
+        };
+        let near = |(a, b): (&[f64], &[f64])| {
+            self.prior.contains(b) && z(a).iter().zip(z(b)).all(|(a, b)| (a - b).abs() < ROUNDING)
+        };
+        proposed.len() == theta.len()
+            && proposed.iter().zip(theta).all(rounded)
+            && proposed.chunks_exact(dim).zip(theta.chunks_exact(dim)).all(near)
+    }
+
     /// Refuses what was appended before, and some of what was proposed: a choice among draws is no draw.
     fn check_new(&self, theta: Rows) -> Result<()> {
         let Some(first) = theta.iter().next() else { return Ok(()) };
@@ -58,9 +75,7 @@ impl Steps {
             ));
         }
         let bits = |row: &[f64]| row.iter().map(|t| t.to_bits()).collect::<Vec<u64>>();
-        let rows = || self.proposed.chunks_exact(self.prior.dim());
-        let proposed: HashSet<_> =
-            rows().map(bits).chain(rows().map(|row| bits(&single(row)))).collect();
+        let proposed: HashSet<_> = self.proposed.chunks_exact(self.prior.dim()).map(bits).collect();
         match !proposed.is_empty() && theta.iter().all(|row| proposed.contains(&bits(row))) {
             true => self.refused(
                 "takes all parameters that were proposed, in their order, and some are missing or out of it here: leave failed \

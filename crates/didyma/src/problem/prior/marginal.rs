@@ -131,6 +131,17 @@ impl Marginal {
         }
     }
 
+    /// A value in the middle, and a width of the law: a deviation, or half of the way between the bounds.
+    pub(crate) fn place(&self) -> (f64, f64) {
+        match *self {
+            Self::Uniform { low, high } => (low / 2.0 + high / 2.0, (high - low) / 2.0),
+            Self::Normal { mean, sd } | Self::Truncated { mean, sd, log: false, .. } => (mean, sd),
+            Self::LogNormal { mean, sd } | Self::Truncated { mean, sd, .. } => {
+                (mean.exp(), mean.exp() * sd)
+            }
+        }
+    }
+
     /// Whether the value is inside the support, bounds excluded: there the bijection ends.
     pub fn contains(&self, value: f64) -> bool {
         let (low, high) = self.support();

@@ -5,7 +5,7 @@ use crate::inference::config::Config;
 use crate::problem::tasks::Task;
 use crate::rng::{Purpose, SimulationStreams, Streams};
 use crate::storage::cells::{cells, header};
-use crate::storage::files::write_inside;
+use crate::storage::files::{read_inside, write_inside};
 use crate::storage::table::digits;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -72,31 +72,38 @@ impl ProposalFile {
         &self.theta[index * self.names.len()..][..self.names.len()]
     }
 
-    /// Writes the file into the directory of a run, whole or not at all: comments that say what it is, then a line for each simulation with its
-    /// number, the seed that a program is given, and its parameters.
+    /// Writes the file into the directory of a run, whole or not at all: comments that say what it is, then a line for
+    /// each simulation with its number, the seed that a program is given, and its parameters.
     pub fn write(&self, path: &Path) -> Result<()> {
         let Origin { run, round, seed, simulations, summaries, in_a_row } = &self.origin;
+        let table = self.table();
         let mut text = String::from("# didyma proposal\n");
         if let Some(run) = run {
             text += &format!("# run = {run}\n");
         }
         text += &format!("# round = {round}\n# seed = {seed}\n# simulations = {simulations}\n");
         text += &format!("# summaries = {summaries}\n# failures in a row = {in_a_row}\n");
-        text += &format!("index,seed,{}\n", header(self.names.iter().map(String::as_str)));
+        text += &format!("# checksum = {}\n{table}", crc32fast::hash(table.as_bytes()));
+        write_inside(path, text.as_bytes())
+    }
+
+    /// Header and rows.
+    fn table(&self) -> String {
+        let mut text = format!("index,seed,{}\n", header(self.names.iter().map(String::as_str)));
         let streams = self.origin.streams();
-        for index in 0..*simulations {
+        for index in 0..self.origin.simulations {
             let seed = streams.stream(index as u64).seed();
             let numbers = self.row(index).iter().map(|&t| digits(t)).collect::<Vec<_>>().join(",");
             writeln!(text, "{index},{seed},{numbers}").expect("a string takes all");
         }
-        write_inside(path, text.as_bytes())
+        text
     }
 
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self> {
-        let refused = |source| Error::Io { action: "read", path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(refused)?;
-        parse(&text).map_err(|(line, why)| Error::Table {
+        let text = String::from_utf8(read_inside(path)?);
+        let text = text.map_err(|_| (1, "it is no text".to_owned()));
+        text.and_then(|text| parse(&text)).map_err(|(line, why)| Error::Table {
             path: path.to_owned(),
             line,
             fault: Advice::new(format!("{why}:"), Remedy::ProposeAgain),
@@ -123,9 +130,15 @@ fn parse(text: &str) -> Parsed<ProposalFile> {
         theta.extend(row.ok_or((at, format!("it is not the line of simulation {rows}")))?);
         rows += 1;
     }
-    match rows == origin.simulations as u64 {
-        true => Ok(ProposalFile { origin, names, theta }),
-        false => Err((1, format!("it has {rows} rows of {}", origin.simulations))),
+    if rows != origin.simulations as u64 {
+        return Err((1, format!("it has {rows} rows of {}", origin.simulations)));
+    }
+    let found = ProposalFile { origin, names, theta };
+    // Of what it says, not of its bytes: line ends may change on the way.
+    let checksum = crc32fast::hash(found.table().as_bytes()).to_string();
+    match facts.iter().find(|(key, _)| key.trim() == "checksum") {
+        Some((_, said)) if said.trim() == checksum => Ok(found),
+        _ => Err((1, "its numbers are not those that were written".to_owned())),
     }
 }
 

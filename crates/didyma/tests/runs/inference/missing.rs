@@ -84,7 +84,7 @@ fn exact(meaning: Meaning, seed: u64) -> Vec<f64> {
             0.5 * x + 0.5f64.sqrt() * noise
         });
         if meaning == Meaning::Missing || rng.random::<f64>() < success(theta[0]) {
-            draws.extend(theta.map(|t| t));
+            draws.extend(theta);
         }
     }
     draws

@@ -49,10 +49,7 @@ fn every_task_runs_and_nothing_leaves_the_prior() {
         assert!(found.finished && found.reports.len() == 2, "{name}");
         assert!(found.reports.iter().all(|report| report.outside_prior == 0.0), "{name}");
         let theta = samples(&found.posterior.unwrap(), 500);
-        let inside = |row: &[f64]| {
-            let row: Vec<f64> = row.to_vec();
-            task.problem.prior().contains(&row)
-        };
+        let inside = |row: &[f64]| task.problem.prior().contains(row);
         assert!(theta.chunks_exact(task.problem.prior().dim()).all(inside), "{name}");
     }
 }

@@ -37,7 +37,7 @@ fn masses(posterior: &Posterior, unbounded: bool, cells: usize) -> [f64; 5] {
             let v = (i as f64 + 0.5) * step - end;
             let share = 1.0 / (1.0 + (-v).exp());
             match unbounded {
-                true => (v, (2.0 * share - 1.0), 2.0 * share * (1.0 - share) * step),
+                true => (v, 2.0 * share - 1.0, 2.0 * share * (1.0 - share) * step),
                 false => (v, v, step),
             }
         })
