@@ -2,11 +2,11 @@
 //!
 //! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. Summaries may
 //! vary a hundred times less there than under the prior. So x is centred and scaled by the newest round's simulations
-//! around x_o ([`super::scaling`]). Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units features grow only
-//! logarithmically, y = b asinh(v / b). θ is first taken to R^D by the prior's bijection, where nothing can leak outside
-//! the support, then centred and whitened by the first round: once for the whole run, since the flow's weights mean
-//! something in its coordinates. All of it is a bijection of θ whose Jacobian is known, so that q and the prior, and
-//! with them g = q / p, stay exactly what they are.
+//! around x_o (`scaling.rs`). Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units
+//! features grow only logarithmically, y = b asinh(v / b). θ is first taken to R^D by the prior's bijection, where
+//! nothing can leak outside the support, then centred and whitened by the first round: once for the whole run, since the
+//! flow's weights mean something in its coordinates. All of it is a bijection of θ whose Jacobian is known, so that q
+//! and the prior, and with them g = q / p, stay exactly what they are.
 
 use super::scaling::Scaling;
 use crate::error::{Error, Result};
