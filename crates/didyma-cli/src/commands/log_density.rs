@@ -32,7 +32,7 @@ pub struct LogDensityArgs {
 pub fn run(args: &LogDensityArgs) -> anyhow::Result<ExitCode> {
     check_out(args.out.as_deref())?;
     let posterior = RunDir::read(&args.dir)?.posterior()?;
-    let mut names: Vec<&str> = posterior.prior().names().collect();
+    let names: Vec<&str> = posterior.prior().names().collect();
     let theta = columns_of("--theta", &args.theta, &names)?;
     let rows = Rows::new("theta", &theta, names.len())?;
     let found = posterior.log_density(rows, args.threads.count())?;
@@ -42,11 +42,30 @@ pub fn run(args: &LogDensityArgs) -> anyhow::Result<ExitCode> {
     }
     let data = rows.iter().zip(&found).flat_map(|(row, l)| row.iter().copied().chain([*l]));
     let data = data.collect();
-    names.push("log_density");
-    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let names = with_density(&names);
     write(Table { columns: names.len(), names, data }, args.out.as_deref())?;
     match &args.out {
         Some(out) => print(&format!("{} rows written to {}", found.len(), out.display())),
         None => Ok(DONE),
+    }
+}
+
+/// The parameters' names and that of the density's column, which no parameter has.
+fn with_density(names: &[&str]) -> Vec<String> {
+    let mut density = "log_density".to_owned();
+    while names.contains(&density.as_str()) {
+        density.push('_');
+    }
+    names.iter().map(|&name| name.to_owned()).chain([density]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_density;
+
+    #[test]
+    fn the_columns_names_differ() {
+        assert_eq!(with_density(&["a"]), ["a", "log_density"]);
+        assert_eq!(with_density(&["log_density"]), ["log_density", "log_density_"]);
     }
 }
