@@ -244,6 +244,7 @@ def infer(
     simulations: int | None = None,
     method: str | None = None,
     profile: str | None = None,
+    members: int | None = None,
     seed: int | None = None,
     settings: _Settings | None = None,
     out: _Path | None = None,

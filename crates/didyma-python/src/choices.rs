@@ -16,6 +16,7 @@ pub struct Choices<'a, 'py> {
     pub profile: Option<&'a str>,
     pub rounds: Option<&'a Bound<'py, PyAny>>,
     pub simulations: Option<&'a Bound<'py, PyAny>>,
+    pub members: Option<&'a Bound<'py, PyAny>>,
     pub seed: Option<&'a Bound<'py, PyAny>>,
     pub settings: Option<&'a Bound<'py, PyMapping>>,
 }
@@ -28,6 +29,7 @@ impl Choices<'_, '_> {
         let mut layer = Layer { method, profile, ..Layer::default() };
         layer.set_some("rounds", whole::<u32>("rounds", self.rounds)?);
         layer.set_some("simulations", whole::<usize>("simulations", self.simulations)?);
+        layer.set_some("ensemble.members", whole::<usize>("members", self.members)?);
         layer.set_some("seed", whole::<u64>("seed", self.seed)?);
         if let Some(settings) = self.settings {
             for pair in settings.items()?.iter() {

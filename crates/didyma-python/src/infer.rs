@@ -28,6 +28,7 @@ use std::path::PathBuf;
 /// x_o: the observation, L numbers.
 /// rounds, simulations: rounds of simulating and training, and simulations of each (10 and 1000).
 /// method: "tsnpe" (default), "tgrr", "grr", "ru", "atomic", "npe", ...; see `didyma.methods()`.
+/// members: flows that are trained side by side on the same simulations; the posterior is their mixture (1).
 /// seed: of all random numbers (1).
 /// settings: any other setting, as {"train.batch": 200}; see `didyma.settings()`.
 /// out: directory to keep the run in, safe at every moment: `didyma.resume` goes on. Without it, the result can be saved.
@@ -41,8 +42,8 @@ use std::path::PathBuf;
 /// progress: whether to show it.
 #[pyfunction]
 #[pyo3(signature = (
-    simulator, prior=None, x_o=None, *, rounds=None, simulations=None, method=None, profile=None, seed=None, settings=None,
-    out=None, resume=false, executor=None, vectorized=None, batch_size=None, truth=None, name=None, summaries=None, threads=None,
+    simulator, prior=None, x_o=None, *, rounds=None, simulations=None, method=None, profile=None, members=None, seed=None,
+    settings=None, out=None, resume=false, executor=None, vectorized=None, batch_size=None, truth=None, name=None, summaries=None, threads=None,
     device="auto", progress=true
 ))]
 #[allow(clippy::too_many_arguments)]
@@ -55,6 +56,7 @@ pub fn infer(
     simulations: Option<&Bound<'_, PyAny>>,
     method: Option<&str>,
     profile: Option<&str>,
+    members: Option<&Bound<'_, PyAny>>,
     seed: Option<&Bound<'_, PyAny>>,
     settings: Option<&Bound<'_, PyMapping>>,
     out: Option<PathBuf>,
@@ -69,7 +71,7 @@ pub fn infer(
     device: &str,
     progress: bool,
 ) -> PyResult<Found> {
-    let choices = Choices { method, profile, rounds, simulations, seed, settings };
+    let choices = Choices { method, profile, rounds, simulations, members, seed, settings };
     let stated = Statement { simulator, prior, x_o, truth, name, summaries };
     let Question { manifest, function } = stated.question(&choices)?;
     let computing = MachineChoice::new(threads, device)?;

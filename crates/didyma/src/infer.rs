@@ -70,6 +70,11 @@ impl<'a> Infer<'a> {
         self.set("simulations", simulations)
     }
 
+    /// Members of the ensemble: models that are trained side by side, whose mixture is the posterior (1).
+    pub fn members(self, members: usize) -> Self {
+        self.set("ensemble.members", members)
+    }
+
     /// The seed of all random numbers (1).
     pub fn seed(self, seed: u64) -> Self {
         self.set("seed", seed)

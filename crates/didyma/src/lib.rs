@@ -79,9 +79,9 @@ pub use evaluation::{TaskJudge, abc, levels, metrics};
 pub use flow::{FlowConfig, SplineFlow, Tape};
 pub use infer::{Found, Infer, infer};
 pub use inference::{
-    Assignment, EpochRecord, Event, Inference, Judge, Observer, Posterior, RoundReport,
-    SampleStreams, Scores, SimulatedRow, State, Training, config, failures, infer_from, propose,
-    steps, truncation,
+    Assignment, EpochRecord, Event, Inference, Judge, MemberReport, Observer, Posterior,
+    RoundReport, SampleStreams, Scores, SimulatedRow, State, Training, config, failures,
+    infer_from, propose, steps, truncation,
 };
 pub use named::Named;
 pub use names::readable;

@@ -7,7 +7,8 @@
 //! uniform bits would mean breaking ChaCha8. A stream depends on its address alone: not on the order
 //! in which streams are asked for, on threads, or on the clock. Each yields 2⁷⁰ bytes. Whatever is drawn
 //! for another reason has a purpose of its own, not a range of another purpose's rounds or indices; the
-//! few that need a third number (a stage, a tile) have it as ChaCha8's nonce.
+//! few that need a third number (a stage, a tile) have it as ChaCha8's nonce. A member of an ensemble has its number in the
+//! upper half of the purpose.
 
 use rand::rand_core::Infallible;
 use rand::{Rng, SeedableRng, TryRng};
@@ -70,6 +71,8 @@ pub enum Purpose {
     Comparison = 23,
     /// Simulations at parameters that nobody proposed.
     OtherSimulation = 24,
+    /// Draws that tell how far the members of an ensemble are apart.
+    Disagreement = 25,
 }
 
 /// All random streams of a run.
@@ -88,12 +91,18 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
     seed: u64,
+    member: u32,
 }
 
 impl Streams {
     /// The streams of a run with this seed.
     pub const fn new(seed: u64) -> Self {
-        Self { seed }
+        Self { seed, member: 0 }
+    }
+
+    /// Those of a member of an ensemble, by its number from 0; the first has the run's own.
+    pub const fn of_member(self, member: u32) -> Self {
+        Self { member, ..self }
     }
 
     /// The seed.
@@ -101,11 +110,16 @@ impl Streams {
         self.seed
     }
 
+    /// The member of an ensemble whose streams these are.
+    pub const fn member(&self) -> u32 {
+        self.member
+    }
+
     /// The stream for this purpose, round and index (of a simulation, a batch, …), from its start.
     pub fn stream(&self, purpose: Purpose, round: u64, index: u64) -> Stream {
         let mut key = [0; 32];
-        for (bytes, word) in key.chunks_exact_mut(8).zip([self.seed, purpose as u64, round, index])
-        {
+        let purpose = purpose as u64 | u64::from(self.member) << 32;
+        for (bytes, word) in key.chunks_exact_mut(8).zip([self.seed, purpose, round, index]) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
         ChaCha8Rng::from_seed(key)

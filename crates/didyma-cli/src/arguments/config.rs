@@ -28,6 +28,11 @@ pub struct ConfigArgs {
     #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
     simulations: Option<usize>,
 
+    /// Members of the ensemble: flows that are trained side by side on the same simulations, whose mixture is the
+    /// posterior [default: 1].
+    #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    members: Option<usize>,
+
     /// Change a setting that `didyma settings` lists; may be given many times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
@@ -39,6 +44,7 @@ impl ConfigArgs {
         let Self { method, profile, .. } = *self;
         let mut layer = Layer { method, profile, ..Layer::default() };
         layer.set_some("rounds", self.rounds).set_some("simulations", self.simulations);
+        layer.set_some("ensemble.members", self.members);
         layer.set_some("seed", seed).settings.extend(self.set.iter().cloned());
         file.unwrap_or(&FileSettings::default()).config(&layer)
     }

@@ -42,8 +42,8 @@ fn stored(dir: &str) -> (Vec<SimulatedRow>, String) {
     let Ok(run) = RunDir::read(Path::new(dir)) else { return (Vec::new(), "nothing".to_owned()) };
     let rows = run.rows().expect("the database is whole");
     let training = run.training().expect("the checkpoint is whole").map_or(String::new(), |t| {
-        let done = if t.fit.stop.is_some() { ", done" } else { "" };
-        format!(", training of round {} after epoch {}{done}", t.round, t.fit.epoch)
+        let done = if t.is_done() { ", done" } else { "" };
+        format!(", training of round {} after epoch {}{done}", t.round, t.members[0].epoch)
     });
     let results = run.file("posterior.csv").exists();
     let rounds = run.reports().expect("the database is whole").len();

@@ -2,12 +2,14 @@
 
 pub mod coordinates;
 mod dataset;
+mod ensemble;
 mod evaluator;
 pub mod flow;
 mod scaling;
 pub mod score;
 
 pub use dataset::Dataset;
+pub(crate) use ensemble::{Base, Ensemble};
 pub use evaluator::{Cpu, Evaluator};
 
 use crate::error::Result;

@@ -1,10 +1,9 @@
 //! What happens during a run, as events: one enum is the stored record, the progress bar and the callback.
 
-use crate::density::coordinates::Coordinates;
 use crate::error::Result;
 use crate::inference::posterior::Posterior;
-use crate::inference::{RoundReport, SimulatedRow};
-use crate::training::{EpochReport, FitState};
+use crate::inference::{RoundReport, SimulatedRow, Training};
+use crate::training::EpochReport;
 use std::ops::ControlFlow;
 
 /// Something that happened.
@@ -34,16 +33,12 @@ pub enum Event<'a> {
         /// Simulations per second.
         rate: f64,
     },
-    /// An epoch of training ended, or the training of the round: then `fit.stop` says why.
+    /// An epoch of a member's training ended; all members' training, if [`Training::is_done`].
     Epoch {
         /// How it went.
         report: &'a EpochReport,
-        /// All that training depends on from here, and
-        fit: &'a FitState,
-        /// the coordinates that it happens in,
-        coordinates: &'a Coordinates,
-        /// which may be new in this round.
-        recentred: bool,
+        /// All that training depends on from here, of every member.
+        training: &'a Training,
     },
     /// A round is complete.
     RoundFinished {

@@ -5,6 +5,7 @@ mod batch;
 pub mod config;
 pub(crate) mod events;
 pub mod failures;
+mod members;
 pub(crate) mod posterior;
 mod rounds;
 pub(crate) mod simulations;
@@ -18,5 +19,5 @@ pub use events::{Event, Observer};
 pub use posterior::{Posterior, SampleStreams};
 pub use rounds::{infer_from, propose};
 pub use state::{
-    EpochRecord, Inference, Judge, RoundReport, Scores, SimulatedRow, State, Training,
+    EpochRecord, Inference, Judge, MemberReport, RoundReport, Scores, SimulatedRow, State, Training,
 };

@@ -1,7 +1,7 @@
 //! The posterior that a run ends with: samples inside the prior's support, densities, files.
 
 use crate::density::coordinates::Coordinates;
-use crate::density::{Density, DensityConfig};
+use crate::density::{Base, Density, DensityConfig, Ensemble};
 use crate::error::{Error, FileFault, Result};
 use crate::parallel;
 use crate::problem::prior::Prior;
@@ -10,7 +10,6 @@ use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
 use crate::training::{Cpu, Device};
-use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -23,8 +22,7 @@ use std::sync::Arc;
 pub struct Posterior {
     pub(crate) prior: Prior,
     pub(crate) coordinates: Coordinates,
-    pub(crate) density: Density,
-    pub(crate) params: Vec<f32>,
+    pub(crate) ensemble: Ensemble,
     pub(crate) observation: Vec<f64>,
     /// Where it is computed, which is no part of the law.
     pub(crate) device: Arc<dyn Device>,
@@ -38,9 +36,21 @@ struct Description {
     coordinates: Coordinates,
     #[serde(flatten)]
     density: DensityConfig,
+    /// How many follow each other in the parameters.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    members: usize,
     observation: Vec<f64>,
     /// How it was made.
     about: Value,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_one(members: &usize) -> bool {
+    *members == 1
 }
 
 const KIND: &str = "posterior";
@@ -126,7 +136,7 @@ impl Posterior {
     /// Whether it is the same law: of the same prior and observation, with the same parameters.
     pub fn is_same(&self, other: &Self) -> bool {
         let same = self.prior == other.prior && self.observation == other.observation;
-        same && self.params == other.params && self.coordinates == other.coordinates
+        same && self.ensemble.is_same(&other.ensemble) && self.coordinates == other.coordinates
     }
 
     /// The same law, computed there. One that was read is computed by the cores of this machine, that of a run where
@@ -152,7 +162,20 @@ impl Posterior {
 
     /// What q is made of.
     pub fn model(&self) -> &Density {
-        &self.density
+        self.ensemble.density()
+    }
+
+    /// Number of members that q is a mixture of.
+    pub fn members(&self) -> usize {
+        self.ensemble.members().len()
+    }
+
+    /// How far the members are apart at x_o, from 0 (they are one law) to 1 (no two of them overlap); none of a single one.
+    pub(crate) fn disagreement(&self, streams: SampleStreams) -> Result<Option<f64>> {
+        let features = self.features(&self.observation)?;
+        let SampleStreams { streams, purpose, round } = streams;
+        let rng = |member| streams.stream(purpose, round, member);
+        self.ensemble.disagreement(&*self.device, &features, BLOCK, rng)
     }
 
     /// Samples of the posterior: the same rows for the same seed, on all cores.
@@ -229,9 +252,9 @@ impl Posterior {
     }
 
     /// The points that draws of the base go to, without those outside the support.
-    pub(crate) fn drawn(&self, base: &[f32]) -> Result<Vec<Point>> {
+    pub(crate) fn drawn(&self, base: &Base) -> Result<Vec<Point>> {
         let features = self.features(&self.observation)?;
-        let (z, log_q) = self.density.transport(&*self.device, &self.params, &features, base)?;
+        let (z, log_q) = self.ensemble.transport(&*self.device, &features, base)?;
         Ok(self.points(&z, log_q).into_iter().flatten().collect())
     }
 
@@ -240,7 +263,7 @@ impl Posterior {
         let features = self.features(&self.observation)?;
         let (rows, x) =
             (Rows::new("z", z, self.dim())?, Rows::new("x", &features, features.len())?);
-        Ok(self.points(z, self.density.log_density(&*self.device, &self.params, rows, x)?))
+        Ok(self.points(z, self.ensemble.log_density(&*self.device, rows, x)?))
     }
 
     fn points(&self, z: &[f32], log_q: Vec<f64>) -> Vec<Option<Point>> {
@@ -272,9 +295,8 @@ impl Posterior {
         index: u64,
     ) -> Result<Vec<f64>> {
         let mut rng = from.streams.stream(from.purpose, from.round, index);
-        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-        let base: Vec<f32> = (0..BLOCK * self.dim()).map(|_| (width * normal()) as f32).collect();
-        let z = self.density.sample(&*self.device, &self.params, features, &base)?;
+        let base = self.ensemble.base(BLOCK, width, &mut rng);
+        let z = self.ensemble.sample(&*self.device, features, &base)?;
         let rows = z.chunks_exact(self.prior.dim()).filter_map(|z| self.theta_inside(z));
         Ok(rows.flat_map(|(theta, _)| theta).collect())
     }
@@ -322,7 +344,7 @@ impl Posterior {
             }
         }
         let (z, x) = (Rows::new("z", &all_z, dim)?, Rows::new("x", features, features.len())?);
-        let log_q = self.density.log_density(&*self.device, &self.params, z, x)?;
+        let log_q = self.ensemble.log_density(&*self.device, z, x)?;
         for (&(i, log_jacobian), log_q) in inside.iter().zip(log_q) {
             densities[i] = log_q - log_jacobian;
         }
@@ -367,12 +389,13 @@ impl Posterior {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             prior: self.prior.clone(),
             coordinates: self.coordinates.clone(),
-            density: self.density.config(),
+            density: self.model().config(),
+            members: self.members(),
             observation: self.observation.clone(),
             about: about.clone(),
         };
         let json = serde_json::to_string(&described).expect("numbers and strings");
-        let tensors = vec![NamedTensor::flat(PARAMS, self.params.clone())];
+        let tensors = vec![NamedTensor::flat(PARAMS, self.ensemble.members().concat())];
         TensorFile { kind: KIND, json, tensors }
     }
 
@@ -397,7 +420,7 @@ impl Posterior {
     fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {
         let found: Description = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
         accept(&found.about)?;
-        let Description { prior, coordinates, density, observation, .. } = found;
+        let Description { prior, coordinates, density, members, observation, .. } = found;
         let density = Density::new(density).map_err(|e| corrupted(&e))?;
         let agree = density.dims() == (prior.dim(), observation.len())
             && coordinates.fit(prior.dim(), observation.len());
@@ -405,8 +428,16 @@ impl Posterior {
             return Err(corrupted(&"its parts have different dimensions"));
         }
         let params = file.tensors.into_iter().flat_map(|tensor| tensor.data).collect::<Vec<_>>();
-        density.check_params(&params).map_err(|e| corrupted(&e))?;
-        Ok(Self { prior, coordinates, density, params, observation, device: Arc::new(Cpu) })
+        let each = params.len().checked_div(members).unwrap_or(0).max(1);
+        let members: Vec<Vec<f32>> = params.chunks(each).map(<[f32]>::to_vec).collect();
+        if members.is_empty() {
+            return Err(corrupted(&"it has no parameters"));
+        }
+        for params in &members {
+            density.check_params(params).map_err(|e| corrupted(&e))?;
+        }
+        let ensemble = Ensemble::new(density, members);
+        Ok(Self { prior, coordinates, ensemble, observation, device: Arc::new(Cpu) })
     }
 
     /// What the flow reads of an observation.
@@ -438,9 +469,9 @@ mod tests {
         let flow = SplineFlow::new(config).unwrap();
         let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
         let coordinates = Coordinates::plain(Space::Unbounded, 2, 1);
-        let (density, observation) = (Density::Flow(flow), vec![0.3]);
-        let device = Arc::new(Cpu);
-        let posterior = Posterior { prior, coordinates, density, params, observation, device };
+        let ensemble = Ensemble::new(Density::Flow(flow), vec![params]);
+        let (device, observation) = (Arc::new(Cpu), vec![0.3]);
+        let posterior = Posterior { prior, coordinates, ensemble, observation, device };
         let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
         let variance = |width: f64| {
             let theta = posterior.propose(4000, width, streams, 1).unwrap().theta;

@@ -8,14 +8,13 @@
 
 use super::assignment::Assignment;
 use super::failures::Failing;
+use super::members::Course;
 use super::split::split;
-use super::state::{Inference, Judge, RoundReport, Scores, State, Training};
+use super::state::{Inference, Judge, MemberReport, RoundReport, Scores, State, Training};
 use crate::density::coordinates::{Coordinates, Rounds};
-use crate::density::{Dataset, Density};
+use crate::density::{Density, Ensemble};
 use crate::error::{Error, Result};
-use crate::inference::config::{
-    Config, DensityKind, Proposal, Scoring, Start, Truncation, Validation,
-};
+use crate::inference::config::{Config, DensityKind, Proposal, Scoring, Start, Truncation};
 use crate::inference::events::{Event, Observer};
 use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::inference::simulations::Records;
@@ -23,9 +22,7 @@ use crate::inference::truncation::TruncatedPrior;
 use crate::problem::{Oddity, Problem};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use crate::training::{
-    Cpu, Device, Engine, EngineState, Fit, FitState, Machine, Noise, ScoreEngine,
-};
+use crate::training::{Cpu, Device, EngineState, FitState, Machine};
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
@@ -142,7 +139,7 @@ impl<'a> Run<'a> {
         if go_on.is_continue() {
             go_on = self.train(round, observer)?;
         }
-        match self.training.as_ref().filter(|t| t.round == round && t.fit.stop.is_some()) {
+        match self.training.as_ref().filter(|t| t.round == round && t.is_done()) {
             Some(_) => self.finish(round, seconds_simulate, observer),
             None => Ok(go_on),
         }
@@ -209,27 +206,33 @@ impl<'a> Run<'a> {
             Some(training) if training.round == round => training,
             before => self.start_training(round, before)?,
         };
-        let go_on = match training.fit.stop {
-            Some(_) => Ok(ControlFlow::Continue(())),
-            None => self.fit(&mut training, observer),
+        let go_on = match training.is_done() {
+            true => Ok(ControlFlow::Continue(())),
+            false => self.fit(&mut training, observer),
         };
         self.training = Some(training);
         go_on
     }
 
+    /// Trains the members that are not done, each on rows and by random numbers of its own.
     fn fit(&self, training: &mut Training, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
-        let Training { round, coordinates, recentred, fit: state } = training;
-        let data = self.records.dataset(self.problem.prior(), coordinates)?;
-        let train = &self.config.train;
-        let mut engine = self.engine(*round, state.engine.params.clone(), &data)?;
-        let rows = split(&self.records, self.config, *round)?;
-        let rows = self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows));
-        let mut fit = Fit::new(train, &self.config.estimator, self.streams, *round, rows)?;
-        let context = (&*coordinates, *recentred);
-        fit.run(&mut *engine, state, &mut |report, fit| {
-            let (coordinates, recentred) = context;
-            observer.notice(&Event::Epoch { report, fit, coordinates, recentred })
-        })
+        let round = training.round;
+        let data = self.records.dataset(self.problem.prior(), &training.coordinates)?;
+        let rows = (0..training.members.len() as u32).map(|member| {
+            let rows = split(&self.records, self.config, round, self.streams.of_member(member))?;
+            Ok(self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows)))
+        });
+        let left = training.members.iter().filter(|fit| fit.stop.is_none()).count();
+        let at_once = self.machine.device.runs_at_once(left, self.machine.threads);
+        let course = Course {
+            round,
+            config: self.config,
+            density: self.density()?,
+            data: &data,
+            rows: rows.collect::<Result<_>>()?,
+            machine: self.machine.part(at_once),
+        };
+        course.run(training, at_once, observer)
     }
 
     /// Coordinates and weights that a round starts from.
@@ -245,22 +248,27 @@ impl<'a> Run<'a> {
         let kept = kept.filter(|old| found.distance(old) <= config.tolerance);
         let recentred = kept.is_none();
         let coordinates = kept.cloned().unwrap_or(found);
-        let engine = match (self.config.train.start, before) {
-            (Start::Carried, Some(training)) => training.fit.engine,
-            (Start::Warm, Some(training)) => {
-                let mut params = training.fit.engine.params;
-                if recentred {
-                    let (offset, slope) = training.coordinates.features_by(&coordinates);
-                    self.density()?.fold_x(&mut params, &offset, &slope);
+        let members = (0..self.config.ensemble.members).map(|member| {
+            let begun = match (self.config.train.start, &before) {
+                (Start::Carried, Some(training)) => training.member(member),
+                (Start::Warm, Some(training)) => {
+                    let mut params = training.member(member).params;
+                    if recentred {
+                        let (offset, slope) = training.coordinates.features_by(&coordinates);
+                        self.density()?.fold_x(&mut params, &offset, &slope);
+                    }
+                    EngineState::fresh(params)
                 }
-                EngineState::fresh(params)
-            }
-            _ => {
-                let mut rng = self.streams.stream(Purpose::Weights, round.into(), 0);
-                EngineState::fresh(self.density()?.initial_params(&mut rng))
-            }
-        };
-        Ok(Training { round, coordinates, recentred, fit: FitState::new(engine) })
+                _ => {
+                    let streams = self.streams.of_member(member as u32);
+                    let mut rng = streams.stream(Purpose::Weights, round.into(), 0);
+                    EngineState::fresh(self.density()?.initial_params(&mut rng))
+                }
+            };
+            Ok(FitState::new(begun))
+        });
+        let members = members.collect::<Result<_>>()?;
+        Ok(Training { round, coordinates, recentred, members })
     }
 
     fn density(&self) -> Result<Density> {
@@ -269,21 +277,7 @@ impl<'a> Run<'a> {
         )
     }
 
-    /// Where the round is trained: a flow on the device, a score on the cores.
-    fn engine(&self, round: u32, params: Vec<f32>, data: &Dataset) -> Result<Box<dyn Engine>> {
-        let (adam, Machine { threads, device }) = (self.config.train.adam(), &self.machine);
-        match self.density()? {
-            Density::Flow(flow) => device.engine(flow, params, data, adam, *threads),
-            Density::Score(score) => {
-                let fixed = self.config.train.validation == Validation::Fixed;
-                let repeats = self.config.score.repeats;
-                let noise = Noise { streams: self.streams, round, repeats, fixed };
-                Ok(Box::new(ScoreEngine::new(score, params, data, adam, noise, *threads)?))
-            }
-        }
-    }
-
-    /// What a user calls the device of [`Self::engine`].
+    /// What a user calls the device that the round is trained on.
     fn trained_on(&self) -> String {
         match self.config.density {
             DensityKind::Flow => self.machine.device.describe(),
@@ -293,14 +287,14 @@ impl<'a> Run<'a> {
 
     /// The posterior of the latest finished training.
     fn posterior(&self) -> Result<Option<Posterior>> {
-        let Some(training) = self.training.as_ref().filter(|t| t.fit.stop.is_some()) else {
+        let Some(training) = self.training.as_ref().filter(|t| t.is_done()) else {
             return Ok(None);
         };
+        let members = training.sound().into_iter().cloned().collect();
         Ok(Some(Posterior {
             prior: self.problem.prior().clone(),
             coordinates: training.coordinates.clone(),
-            density: self.density()?,
-            params: training.fit.engine.params.clone(),
+            ensemble: Ensemble::new(self.density()?, members),
             observation: self.problem.observation().to_vec(),
             device: self.machine.device.clone(),
         }))
@@ -314,7 +308,7 @@ impl<'a> Run<'a> {
     ) -> Result<ControlFlow<()>> {
         self.learn_of_failures(round)?;
         let posterior = self.posterior()?.expect("training is done");
-        let Training { fit, recentred, .. } = self.training.as_ref().expect("training is done");
+        let training = self.training.as_ref().expect("training is done");
         let streams = SampleStreams::new(self.streams, Purpose::Diagnostic, round);
         let outside_prior = posterior.mass_outside(streams, self.machine.threads)?;
         let clock = Instant::now();
@@ -328,26 +322,35 @@ impl<'a> Run<'a> {
             None | Some(Err(Error::Leakage { .. })) => Scores::default(),
             Some(scores) => scores?,
         };
-        let kept = fit.best.as_ref().filter(|_| self.config.train.restore_best);
         let (simulations, failures) = self.records.counts(round);
         let failing = self.failing.1.as_ref();
         let validity = failing.map(|f| f.report(&posterior, self.streams, self.machine.threads));
+        let streams = SampleStreams::new(self.streams, Purpose::Disagreement, round);
+        let restored = self.config.train.restore_best;
+        let members = training.members.iter().map(|fit| MemberReport::new(fit, restored));
+        let members: Vec<_> = members.collect::<Option<_>>().expect("training is done");
+        let trained = MemberReport::together(&members).expect("a member at least");
+        let at_once =
+            self.machine.device.runs_at_once(training.members.len(), self.machine.threads);
         let report = RoundReport {
             round,
             simulations,
             failures,
-            epochs: fit.epoch,
-            steps: fit.steps,
-            stop_reason: fit.stop.expect("training is done"),
+            epochs: trained.epochs,
+            steps: trained.steps,
+            stop_reason: trained.stop_reason,
             seconds_simulate,
-            seconds_train: fit.seconds,
+            seconds_train: training.members.iter().map(|fit| fit.seconds).sum::<f64>()
+                / at_once as f64,
             seconds_score: clock.elapsed().as_secs_f64(),
-            train_loss: kept.map_or(fit.train_loss, |best| Some(best.train_loss)),
-            validation_loss: kept.map_or(fit.validation_loss, |best| Some(best.loss)),
+            train_loss: trained.train_loss,
+            validation_loss: trained.validation_loss,
             scores,
             outside_prior,
-            pairs: fit.pairs,
-            recentred: *recentred,
+            pairs: training.members.iter().map(|fit| fit.pairs).sum(),
+            disagreement: posterior.disagreement(streams)?,
+            members: if members.len() > 1 { members } else { Vec::new() },
+            recentred: training.recentred,
             device: self.trained_on(),
             validity: validity.transpose()?,
             oddities: Oddity::of_rows(

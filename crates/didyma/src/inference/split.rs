@@ -7,20 +7,26 @@ use crate::rng::{Purpose, Streams};
 use crate::training::TrainRows;
 use rand::seq::SliceRandom;
 
-/// Rows to train on, and rows held out; [`Failing`](super::failures::Failing) adds what failed ones count for.
-pub(super) fn split(records: &Records, config: &Config, round: u32) -> Result<TrainRows> {
+/// Rows that a member trains on, and rows held out; [`Failing`](super::failures::Failing) adds what failed ones count for.
+pub(super) fn split(
+    records: &Records,
+    config: &Config,
+    round: u32,
+    streams: Streams,
+) -> Result<TrainRows> {
     let share = config.train.validation_share;
     let all = 0..records.successes().count() as u32;
     let drawn = |mut rows: Vec<u32>| {
-        rows.shuffle(&mut Streams::new(config.seed).stream(Purpose::Split, round.into(), 0));
+        rows.shuffle(&mut streams.stream(Purpose::Split, round.into(), 0));
         rows.truncate(((config.simulations as f64 * share) as usize).max(1));
         rows.sort_unstable();
         rows
     };
     let mut held_out: Vec<u32> = match config.train.split {
         Split::Fixed => {
-            // The same share of every stretch of a round: simulations are in no particular order.
-            let place = |index: u32| (f64::from(index) * share).floor();
+            // The same share of every stretch of a round: simulations are in no particular order. Members hold out
+            // neighbours of each other's rows.
+            let place = |index: u32| (f64::from(index + streams.member()) * share).floor();
             let indices = records.successes().map(|(index, ..)| index);
             let held_out = |index| place(index + 1) > place(index);
             all.clone().zip(indices).filter(|(_, i)| held_out(*i)).map(|(row, _)| row).collect()
@@ -67,7 +73,7 @@ mod tests {
     }
 
     fn split_of(kind: Split, round: u32) -> TrainRows {
-        split(&records(round), &config(kind), round).unwrap()
+        split(&records(round), &config(kind), round, Streams::new(1)).unwrap()
     }
 
     #[test]

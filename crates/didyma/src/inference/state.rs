@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::inference::failures::ValidityReport;
 use crate::inference::posterior::Posterior;
 use crate::problem::Oddity;
-use crate::training::{EpochReport, FitState, StopReason};
+use crate::training::{EngineState, EpochReport, FitState, StopReason};
 use serde::{Deserialize, Serialize};
 
 /// Knows something of the truth.
@@ -49,11 +49,11 @@ pub struct RoundReport {
     pub simulations: usize,
     /// Those that failed.
     pub failures: usize,
-    /// Epochs of training.
+    /// Epochs of training, of the member that took most.
     pub epochs: u32,
-    /// Steps of training.
+    /// Steps of training of all members.
     pub steps: u64,
-    /// Why training stopped.
+    /// Why training stopped; diverged if it did of all members.
     pub stop_reason: StopReason,
     /// Wall-clock time of the simulations.
     pub seconds_simulate: f64,
@@ -61,7 +61,7 @@ pub struct RoundReport {
     pub seconds_train: f64,
     /// Wall-clock time of comparing with the truth.
     pub seconds_score: f64,
-    /// Training loss of the epoch whose weights were kept; none if training diverged at once.
+    /// Training loss of the epoch whose weights were kept, the mean over members; none if training diverged at once.
     pub train_loss: Option<f64>,
     /// Its validation loss.
     pub validation_loss: Option<f64>,
@@ -72,6 +72,12 @@ pub struct RoundReport {
     pub outside_prior: f64,
     /// Pairs (θ, x) that went through training.
     pub pairs: u64,
+    /// The members of an ensemble; none where one flow is all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberReport>,
+    /// How far they are apart at x_o, from 0 (they are one law) to 1 (no two of them overlap).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disagreement: Option<f64>,
     /// Whether the coordinates were renewed.
     pub recentred: bool,
     /// Where its training ended, as `CPU (avx512 kernels)`; empty if it was not noted.
@@ -85,11 +91,62 @@ pub struct RoundReport {
     pub oddities: Vec<Oddity>,
 }
 
+/// What a round gave of one member of an ensemble. One that diverged is left out of the posterior unless all did.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberReport {
+    /// Epochs of training.
+    pub epochs: u32,
+    /// Steps of training.
+    pub steps: u64,
+    /// Why training stopped.
+    pub stop_reason: StopReason,
+    /// Training loss of the epoch whose weights were kept.
+    pub train_loss: Option<f64>,
+    /// Its validation loss.
+    pub validation_loss: Option<f64>,
+}
+
+impl MemberReport {
+    /// Of a training that stopped, with its best weights kept or the last.
+    pub(super) fn new(fit: &FitState, restore_best: bool) -> Option<Self> {
+        let kept = fit.best.as_ref().filter(|_| restore_best);
+        Some(Self {
+            epochs: fit.epoch,
+            steps: fit.steps,
+            stop_reason: fit.stop?,
+            train_loss: kept.map_or(fit.train_loss, |best| Some(best.train_loss)),
+            validation_loss: kept.map_or(fit.validation_loss, |best| Some(best.loss)),
+        })
+    }
+
+    /// That of all members together: the most epochs, all steps, and the mean losses of those that are part of the
+    /// posterior.
+    pub(super) fn together(reports: &[Self]) -> Option<Self> {
+        let sound = |report: &&Self| report.stop_reason != StopReason::Diverged;
+        let kept: Vec<&Self> = reports.iter().filter(sound).collect();
+        let kept = if kept.is_empty() { reports.iter().collect() } else { kept };
+        let mean = |loss: fn(&Self) -> Option<f64>| {
+            let losses = kept.iter().map(|report| loss(report)).collect::<Option<Vec<f64>>>()?;
+            Some(losses.iter().sum::<f64>() / losses.len() as f64)
+        };
+        Some(Self {
+            epochs: reports.iter().map(|report| report.epochs).max()?,
+            steps: reports.iter().map(|report| report.steps).sum(),
+            stop_reason: kept.first()?.stop_reason,
+            train_loss: mean(|report| report.train_loss),
+            validation_loss: mean(|report| report.validation_loss),
+        })
+    }
+}
+
 /// An epoch of training, as a run notes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochRecord {
     /// The round.
     pub round: u32,
+    /// The member of an ensemble, from 0.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub member: u32,
     /// The epoch, from 1.
     pub epoch: u32,
     /// Its mean training loss; none if it was not finite.
@@ -101,12 +158,18 @@ pub struct EpochRecord {
     pub seconds: Option<f64>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_first(member: &u32) -> bool {
+    *member == 0
+}
+
 impl EpochRecord {
     /// The record of a report.
     pub fn new(report: &EpochReport, seconds: Option<f64>) -> Self {
         let finite = |loss: f64| loss.is_finite().then_some(loss);
         Self {
             round: report.round,
+            member: report.member,
             epoch: report.epoch,
             train_loss: finite(report.train_loss),
             validation_loss: finite(report.validation_loss),
@@ -135,8 +198,34 @@ pub struct Training {
     pub coordinates: Coordinates,
     /// Whether they are new in this round.
     pub recentred: bool,
-    /// The state of training.
-    pub fit: FitState,
+    /// The state of training of each member.
+    pub members: Vec<FitState>,
+}
+
+impl Training {
+    /// Whether all members are trained.
+    pub fn is_done(&self) -> bool {
+        self.members.iter().all(|fit| fit.stop.is_some())
+    }
+
+    /// What a member goes on from in the next round: where it diverged and others did not, one of theirs.
+    pub(super) fn member(&self, member: usize) -> EngineState {
+        let (sound, own) = (self.sound(), &self.members[member]);
+        let left_out = sound.len() < self.members.len() && own.stop == Some(StopReason::Diverged);
+        if left_out {
+            EngineState::fresh(sound[member % sound.len()].clone())
+        } else {
+            own.engine.clone()
+        }
+    }
+
+    /// The parameters of the members that are sound; of all, if none is.
+    pub(super) fn sound(&self) -> Vec<&Vec<f32>> {
+        let diverged = |fit: &&FitState| fit.stop == Some(StopReason::Diverged);
+        let none = self.members.iter().all(|fit| diverged(&fit));
+        let kept = self.members.iter().filter(|fit| none || !diverged(fit));
+        kept.map(|fit| &fit.engine.params).collect()
+    }
 }
 
 /// The outcome of an inference.

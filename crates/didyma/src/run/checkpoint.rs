@@ -4,7 +4,6 @@ use super::{CHECKPOINT, RunDir};
 use crate::density::coordinates::Coordinates;
 use crate::error::{Error, FileFault, Result};
 use crate::inference::Training;
-use crate::inference::events::Event;
 use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
 use crate::training::{Best, EngineState, FitState, StopReason};
 use serde::{Deserialize, Serialize};
@@ -13,13 +12,21 @@ use serde_json::Value;
 const KIND: &str = "checkpoint";
 const TENSORS: [&str; 4] = ["params", "m", "v", "best"];
 
-/// All but the tensors. Random numbers need no counters beside round and epoch, which are their addresses; the rows
-/// held out follow from the configuration and the rows' numbers.
+/// All but the tensors. Random numbers need no counters beside round, member and epoch, which are their addresses; the
+/// rows held out follow from the configuration and the rows' numbers.
 #[derive(Serialize, Deserialize)]
 struct Description {
     version: String,
     manifest: Value,
     round: u32,
+    members: Vec<Member>,
+    coordinates: Coordinates,
+    recentred: bool,
+}
+
+/// A member's part of it.
+#[derive(Serialize, Deserialize)]
+struct Member {
     epoch: u32,
     steps: u64,
     optimiser_steps: u64,
@@ -29,35 +36,31 @@ struct Description {
     pairs: u64,
     seconds: f64,
     stop: Option<StopReason>,
-    coordinates: Coordinates,
-    recentred: bool,
 }
 
 impl RunDir {
-    /// Saves the state of training after an epoch; other events have none.
-    pub fn save_training(&self, event: &Event) -> Result<()> {
-        let Event::Epoch { report, fit, coordinates, recentred } = event else { return Ok(()) };
+    /// Saves the state of training.
+    pub fn save_training(&self, training: &Training) -> Result<()> {
         let described = Description {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             manifest: self.stored_manifest(),
-            round: report.round,
-            epoch: fit.epoch,
-            steps: fit.steps,
-            optimiser_steps: fit.engine.steps,
-            best: fit.best.as_ref().map(|best| (best.epoch, best.loss, best.train_loss)),
-            train_loss: fit.train_loss,
-            validation_loss: fit.validation_loss,
-            pairs: fit.pairs,
-            seconds: fit.seconds,
-            stop: fit.stop,
-            coordinates: (*coordinates).clone(),
-            recentred: *recentred,
+            round: training.round,
+            members: training.members.iter().map(Member::new).collect(),
+            coordinates: training.coordinates.clone(),
+            recentred: training.recentred,
         };
-        let best = fit.best.as_ref().map_or_else(Vec::new, |best| best.params.clone());
-        let EngineState { params, m, v, .. } = &fit.engine;
-        let tensors = TENSORS.iter().zip([params.clone(), m.clone(), v.clone(), best]);
-        let tensors = tensors.map(|(name, data)| NamedTensor::flat(name, data)).collect();
         let json = serde_json::to_string(&described).expect("numbers and strings");
+        let of = |part: fn(&FitState) -> &[f32]| {
+            training.members.iter().flat_map(part).copied().collect::<Vec<f32>>()
+        };
+        let parts: [fn(&FitState) -> &[f32]; 4] = [
+            |fit| &fit.engine.params,
+            |fit| &fit.engine.m,
+            |fit| &fit.engine.v,
+            |fit| fit.best.as_ref().map_or(&[], |best| &best.params),
+        ];
+        let tensors = TENSORS.iter().zip(parts);
+        let tensors = tensors.map(|(name, part)| NamedTensor::flat(name, of(part))).collect();
         TensorFile { kind: KIND, json, tensors }.save_inside(&self.file(CHECKPOINT))
     }
 
@@ -88,6 +91,42 @@ pub(super) fn check_manifest(found: &Value, expected: &Value) -> Decoded<()> {
     }
 }
 
+impl Member {
+    fn new(fit: &FitState) -> Self {
+        Self {
+            epoch: fit.epoch,
+            steps: fit.steps,
+            optimiser_steps: fit.engine.steps,
+            best: fit.best.as_ref().map(|best| (best.epoch, best.loss, best.train_loss)),
+            train_loss: fit.train_loss,
+            validation_loss: fit.validation_loss,
+            pairs: fit.pairs,
+            seconds: fit.seconds,
+            stop: fit.stop,
+        }
+    }
+
+    /// Its state, with what the tensors hold of it: parameters, moments, and the best parameters, if there are any.
+    fn state(self, [params, m, v]: [Vec<f32>; 3], best: Vec<f32>) -> FitState {
+        FitState {
+            epoch: self.epoch,
+            steps: self.steps,
+            engine: EngineState { params, m, v, steps: self.optimiser_steps },
+            best: self.best.map(|(epoch, loss, train_loss)| Best {
+                epoch,
+                loss,
+                train_loss,
+                params: best,
+            }),
+            train_loss: self.train_loss,
+            validation_loss: self.validation_loss,
+            pairs: self.pairs,
+            seconds: self.seconds,
+            stop: self.stop,
+        }
+    }
+}
+
 fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
     let found: Description = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
     check_manifest(&found.manifest, manifest)?;
@@ -95,24 +134,21 @@ fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
     let Ok([params, m, v, best]) = <[Vec<f32>; 4]>::try_from(tensors) else {
         return Err(corrupted(&"tensors are missing"));
     };
-    let len = params.len();
-    let best_len = if found.best.is_some() { len } else { 0 };
-    if (m.len(), v.len(), best.len()) != (len, len, best_len) {
+    let Description { round, members, coordinates, recentred, .. } = found;
+    let each = params.len().checked_div(members.len()).unwrap_or(0);
+    let whole = each * members.len();
+    let bests = each * members.iter().filter(|member| member.best.is_some()).count();
+    if each == 0 || [params.len(), m.len(), v.len(), best.len()] != [whole, whole, whole, bests] {
         return Err(corrupted(&"its tensors have different lengths"));
     }
-    let best =
-        found.best.map(|(epoch, loss, train_loss)| Best { epoch, loss, train_loss, params: best });
-    let fit = FitState {
-        epoch: found.epoch,
-        steps: found.steps,
-        engine: EngineState { params, m, v, steps: found.optimiser_steps },
-        best,
-        train_loss: found.train_loss,
-        validation_loss: found.validation_loss,
-        pairs: found.pairs,
-        seconds: found.seconds,
-        stop: found.stop,
+    let [mut params, mut m, mut v, mut best] =
+        [&params, &m, &v, &best].map(|all| all.chunks_exact(each).map(<[f32]>::to_vec));
+    let mut next = |member: Member| {
+        let tensors = [params.next()?, m.next()?, v.next()?];
+        let best = if member.best.is_some() { best.next()? } else { Vec::new() };
+        Some(member.state(tensors, best))
     };
-    let Description { round, coordinates, recentred, .. } = found;
-    Ok(Training { round, coordinates, recentred, fit })
+    let members = members.into_iter().map(&mut next).collect::<Option<Vec<_>>>();
+    let members = members.ok_or_else(|| corrupted(&"its tensors have different lengths"))?;
+    Ok(Training { round, coordinates, recentred, members })
 }

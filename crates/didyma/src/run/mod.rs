@@ -323,13 +323,14 @@ fn about(path: &Path, file: PathBuf, fault: Fault) -> Error {
     Error::Run { path: path.to_owned(), file, fault }
 }
 
-/// The epochs among events, by round and number.
+/// The epochs among events, by round, member and number.
 fn each_epoch(events: &[(f64, String, String)]) -> Vec<EpochRecord> {
     let batches = events.iter().filter(|(_, kind, _)| kind == "epochs");
     let all = batches.flat_map(|(_, _, json)| {
         serde_json::from_str::<Vec<EpochRecord>>(json).unwrap_or_default()
     });
-    let by_number: BTreeMap<_, _> = all.map(|epoch| ((epoch.round, epoch.epoch), epoch)).collect();
+    let by_number: BTreeMap<_, _> =
+        all.map(|epoch| ((epoch.round, epoch.member, epoch.epoch), epoch)).collect();
     by_number.into_values().collect()
 }
 

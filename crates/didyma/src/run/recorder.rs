@@ -33,13 +33,14 @@ impl Recorder {
     }
 
     fn save_epoch(&mut self, event: &Event) -> Result<()> {
-        let Event::Epoch { report, fit, .. } = event else { return Ok(()) };
-        self.epochs.push(EpochRecord::new(report, Some(fit.seconds)));
+        let Event::Epoch { report, training } = event else { return Ok(()) };
+        let seconds = training.members[report.member as usize].seconds;
+        self.epochs.push(EpochRecord::new(report, Some(seconds)));
         let recent = self.saved.is_some_and(|saved| saved.elapsed() < BETWEEN_CHECKPOINTS);
-        if recent && fit.stop.is_none() {
+        if recent && !training.is_done() {
             return Ok(());
         }
-        self.run.save_training(event)?;
+        self.run.save_training(training)?;
         self.run.log_epochs(&std::mem::take(&mut self.epochs))?;
         self.saved = Some(Instant::now());
         Ok(())

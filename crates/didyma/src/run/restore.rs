@@ -8,7 +8,7 @@ use crate::inference::config::{Config, Start};
 use crate::inference::posterior::Posterior;
 use crate::inference::{RoundReport, State, Training, infer_from};
 use crate::problem::Problem;
-use crate::training::{EngineState, FitState};
+use crate::training::{EngineState, FitState, StopReason};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 
@@ -29,7 +29,7 @@ impl RunDir {
             other => other,
         });
         let training = match found? {
-            Some(t) if t.round == finished && t.fit.stop.is_none() => {
+            Some(t) if t.round == finished && !t.is_done() => {
                 return Err(bad("it is older than the database of the run".to_owned()));
             }
             Some(t) if t.round == finished + 1 && simulated(t.round) < config.simulations => {
@@ -45,10 +45,21 @@ impl RunDir {
 
     /// The state after a finished round, from its model: the optimiser starts anew in the next one anyway.
     fn after(&self, last: &RoundReport) -> Result<Training> {
-        let Posterior { coordinates, params, .. } = self.model_after(last.round)?;
-        let fit =
-            FitState { stop: Some(last.stop_reason), ..FitState::new(EngineState::fresh(params)) };
-        Ok(Training { round: last.round, coordinates, recentred: last.recentred, fit })
+        let Posterior { coordinates, ensemble, .. } = self.model_after(last.round)?;
+        let stops: Vec<_> = match &*last.members {
+            [] => vec![last.stop_reason],
+            members => members.iter().map(|member| member.stop_reason).collect(),
+        };
+        let left_out = ensemble.members().len() < stops.len();
+        let mut kept = ensemble.members().iter();
+        let members = stops.into_iter().map(|stop| {
+            // The next round does not ask for the parameters of a member that was left out.
+            let gone = left_out && stop == StopReason::Diverged;
+            let params = if gone { Vec::new() } else { kept.next().cloned().unwrap_or_default() };
+            FitState { stop: Some(stop), ..FitState::new(EngineState::fresh(params)) }
+        });
+        let (members, recentred) = (members.collect(), last.recentred);
+        Ok(Training { round: last.round, coordinates, recentred, members })
     }
 
     /// The posterior of the last finished round.

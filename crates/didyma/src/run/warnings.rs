@@ -99,6 +99,8 @@ mod tests {
             validation_loss: None,
             scores: Scores::default(),
             outside_prior: 0.0,
+            members: Vec::new(),
+            disagreement: None,
             pairs: 1,
             recentred: false,
             device: String::new(),

@@ -32,6 +32,8 @@ serde_by_name!(StopReason);
 pub struct EpochReport {
     /// The round.
     pub round: u32,
+    /// The member of an ensemble, from 0.
+    pub member: u32,
     /// The epoch, from 1.
     pub epoch: u32,
     /// Epochs that the round may take.
@@ -221,6 +223,7 @@ impl<'a> Fit<'a> {
             state.seconds += clock.elapsed().as_secs_f64();
             let report = EpochReport {
                 round: self.round,
+                member: self.streams.member(),
                 epoch: state.epoch,
                 epochs: self.epochs(),
                 train_loss: state.train_loss.unwrap_or(f64::NAN),

@@ -1,6 +1,5 @@
 //! An observer that keeps everything, for several tests.
 
-use didyma::coordinates::Coordinates;
 use didyma::{Event, Observer, State, Training};
 use std::ops::ControlFlow;
 
@@ -17,12 +16,7 @@ impl Observer for Keeper {
         match event {
             Event::RoundStarted { .. } => {}
             Event::Simulated { rows, .. } => self.now.rows.extend_from_slice(rows),
-            Event::Epoch { report, fit, coordinates, recentred } => {
-                let (round, recentred) = (report.round, *recentred);
-                let coordinates = Coordinates::clone(coordinates);
-                let fit = (*fit).clone();
-                self.now.training = Some(Training { round, coordinates, recentred, fit });
-            }
+            Event::Epoch { training, .. } => self.now.training = Some(Training::clone(training)),
             Event::RoundFinished { report, .. } => self.now.reports.push((*report).clone()),
         }
         self.all.push(self.now.clone());

@@ -192,6 +192,8 @@ mod tests {
             validation_loss: Some(1.5),
             scores: Scores { c2st: Some(0.5), mmd2: None, lmd: Some(-2.25), nlog: Some(1.0) },
             outside_prior: 0.0,
+            members: Vec::new(),
+            disagreement: None,
             pairs: 100,
             recentred: false,
             device: String::new(),
@@ -214,7 +216,8 @@ mod tests {
 
     fn epoch(epoch: u32) -> EpochRecord {
         let loss = Some(1.0 / f64::from(epoch));
-        EpochRecord { round: 3, epoch, train_loss: loss, validation_loss: loss, seconds: None }
+        let (round, member, seconds) = (3, 0, None);
+        EpochRecord { round, member, epoch, train_loss: loss, validation_loss: loss, seconds }
     }
 
     fn look<'a>(rounds: u32, marginals: &'a [Marginal], epochs: u32) -> Look<'a> {

@@ -119,6 +119,7 @@ mod tests {
     fn the_epochs_of_the_last_round_are_shown() {
         let epoch = |round, epoch| EpochRecord {
             round,
+            member: 0,
             epoch,
             train_loss: None,
             validation_loss: None,

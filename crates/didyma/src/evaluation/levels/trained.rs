@@ -83,7 +83,7 @@ impl TrainedFlow {
 
     /// The flow of a posterior on these simulations, those of the rounds that it was trained in: their parameters are a
     /// sample of the proposal, and the successful ones are outer samples. What a failure means says whether failed ones are
-    /// inner samples, as in training.
+    /// inner samples, as in training. Of an ensemble it is the first member.
     pub fn of_posterior(
         posterior: &Posterior,
         mut simulations: Vec<SimulatedRow>,
@@ -91,8 +91,8 @@ impl TrainedFlow {
         threads: usize,
     ) -> Result<Self> {
         simulations.retain(|row| row.x.is_ok() || failures == Meaning::Outcome);
-        let Posterior { prior, coordinates, density, params, .. } = posterior;
-        let Some(flow) = density.flow() else {
+        let Posterior { prior, coordinates, ensemble, .. } = posterior;
+        let Some(flow) = posterior.model().flow() else {
             let why = "a run that trains a flow: a score has no log q to take levels of";
             return Err(Error::setting("the run's density", "score", why));
         };
@@ -101,7 +101,7 @@ impl TrainedFlow {
         records.check()?;
         let data = records.dataset(prior, coordinates)?;
         let outer = records.successes().count();
-        Ok(Self { outer, ..Self::new(flow.clone(), params.clone(), data, threads)? })
+        Ok(Self { outer, ..Self::new(flow.clone(), ensemble.members()[0].clone(), data, threads)? })
     }
 
     /// Rows that samples are drawn from.

@@ -47,6 +47,10 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("estimator.blocks", "inner samples of the levels of a query: fresh or reused"),
     ("estimator.levels", "levels of a batch: independent or systematic"),
     ("estimator.replacement", "inner samples drawn without or with replacement"),
+    (
+        "ensemble.members",
+        "models that are trained side by side on the same simulations; the posterior is their mixture",
+    ),
     ("density", "what is trained: a flow, or the score of a diffusion"),
     ("flow.layers", "spline coupling layers"),
     ("flow.blocks", "residual blocks of a conditioner"),

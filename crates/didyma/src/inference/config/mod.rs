@@ -9,7 +9,7 @@ mod profiles;
 pub use crate::training::{Inner, Schedule, Split, Start, TrainConfig, Validation};
 pub use choices::{Algorithm, DensityKind, Meaning, Profile, Proposal, Scoring};
 pub use layer::Layer;
-pub use parts::{Architecture, FailureConfig, ScoreArchitecture, Truncation};
+pub use parts::{Architecture, EnsembleConfig, FailureConfig, ScoreArchitecture, Truncation};
 
 use crate::density::DensityConfig;
 use crate::density::coordinates::{CoordinateConfig, Scale, Space};
@@ -59,7 +59,10 @@ pub struct Config {
     pub scores: Scoring,
     /// The estimator of rounds 2 and later.
     pub estimator: Settings,
-    /// What q(θ | x) is made of.
+    /// Of how many models q(θ | x) is a mixture.
+    #[serde(default)]
+    pub ensemble: EnsembleConfig,
+    /// What they are made of.
     pub density: DensityKind,
     /// The shape of the flow, if it is one.
     pub flow: Architecture,
@@ -140,6 +143,7 @@ impl Config {
     pub fn check(&self) -> Result<()> {
         let train = &self.train;
         self.check_sizes()?;
+        whole("ensemble.members", self.ensemble.members as u64, 64)?;
         if !(10..=100_000_000).contains(&self.simulations) {
             let why = "between 10 and 100000000";
             return Err(Error::setting("simulations", self.simulations, why));

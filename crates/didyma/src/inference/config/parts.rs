@@ -46,6 +46,20 @@ pub struct ScoreArchitecture {
     pub repeats: usize,
 }
 
+/// A mixture of models that are trained apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnsembleConfig {
+    /// Members: models on the same simulations, each with first weights, order and held-out rows of its own.
+    pub members: usize,
+}
+
+impl Default for EnsembleConfig {
+    fn default() -> Self {
+        Self { members: 1 }
+    }
+}
+
 /// How the region is found that truncated proposals keep to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,8 +1,9 @@
 //! The two profiles: the paper's protocol, and what we found to work best (`docs/choices.md`).
 
 use super::{
-    Algorithm, Architecture, Config, DensityKind, FailureConfig, Inner, Profile, Proposal,
-    Schedule, ScoreArchitecture, Scoring, Split, Start, TrainConfig, Truncation, Validation,
+    Algorithm, Architecture, Config, DensityKind, EnsembleConfig, FailureConfig, Inner, Profile,
+    Proposal, Schedule, ScoreArchitecture, Scoring, Split, Start, TrainConfig, Truncation,
+    Validation,
 };
 use crate::density::coordinates::{CoordinateConfig, Scale, Space};
 use crate::density::score::Output;
@@ -66,6 +67,7 @@ impl Config {
             samples: 10_000,
             scores: Scoring::Every,
             estimator: Settings::paper(algorithm.method()),
+            ensemble: EnsembleConfig::default(),
             density: match algorithm {
                 Algorithm::Snse => DensityKind::Score,
                 _ => DensityKind::Flow,

@@ -11,6 +11,7 @@ pub(super) struct Keeper<'a> {
     pub training: Option<Training>,
     pub finished: Option<(RoundReport, Posterior)>,
     pub epochs: Vec<EpochRecord>,
+    pub stopping: bool,
     pub observer: &'a mut dyn Observer,
 }
 
@@ -18,12 +19,12 @@ impl Observer for Keeper<'_> {
     fn notice(&mut self, event: &Event) -> Result<ControlFlow<()>> {
         let go_on = self.observer.notice(event)?;
         match event {
-            Event::Epoch { report, fit, coordinates, recentred } => {
+            Event::Epoch { report, training } => {
                 self.epochs.push(EpochRecord::new(report, None));
-                if go_on.is_break() || fit.stop.is_some() {
-                    let (coordinates, fit) = ((*coordinates).clone(), (*fit).clone());
-                    let (round, recentred) = (report.round, *recentred);
-                    self.training = Some(Training { round, coordinates, recentred, fit });
+                // After a break other members may end an epoch: the last of these events is the newest state.
+                self.stopping |= go_on.is_break();
+                if self.stopping || training.is_done() {
+                    self.training = Some((*training).clone());
                 }
             }
             Event::RoundFinished { report, posterior } => {

@@ -215,7 +215,8 @@ impl Steps {
             return Err(Error::Proposal { round, fault });
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
-        let mut keeper = Keeper { training: None, finished: None, epochs: Vec::new(), observer };
+        let (training, finished, epochs) = (None, None, Vec::new());
+        let mut keeper = Keeper { training, finished, epochs, stopping: false, observer };
         infer_from(&self.problem()?, None, &config, machine, self.state(), &mut keeper)?;
         let Keeper { training, finished, epochs, .. } = keeper;
         self.training = training.or(self.training.take());

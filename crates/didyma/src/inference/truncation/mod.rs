@@ -21,7 +21,6 @@ use crate::parallel;
 use crate::rng::Purpose;
 use mixture::Mixture;
 use rand::RngExt;
-use rand_distr::{Distribution, StandardNormal};
 
 /// Candidates that come from one random stream.
 const BLOCK: usize = 256;
@@ -209,9 +208,7 @@ fn draws_of_q(
 ) -> Result<Vec<Point>> {
     let blocks = parallel::map(draws.div_ceil(BLOCK), threads, |i| {
         let mut rng = streams.streams.stream(streams.purpose, streams.round, i as u64);
-        let mut normal = || -> f32 { StandardNormal.sample(&mut rng) };
-        let base: Vec<f32> = (0..BLOCK * posterior.dim()).map(|_| normal()).collect();
-        posterior.drawn(&base)
+        posterior.drawn(&posterior.ensemble.base(BLOCK, 1.0, &mut rng))
     });
     let mut points = Vec::with_capacity(draws);
     for block in blocks {
@@ -241,9 +238,9 @@ fn log_bound(mut log_weights: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::density::Density;
     use crate::density::coordinates::{Coordinates, Space};
     use crate::density::flow::{FlowConfig, SplineFlow};
+    use crate::density::{Density, Ensemble};
     use crate::problem::prior::Prior;
     use crate::rng::Streams;
     use crate::rows::Rows;
@@ -263,9 +260,9 @@ mod tests {
         let params: Vec<f32> = flow.initial_params(&mut rng);
         let params = params.iter().map(|w| w * strength).collect();
         let coordinates = Coordinates::plain(Space::Bounded, 2, 1);
-        let (density, observation) = (Density::Flow(flow), vec![0.3]);
-        let device = std::sync::Arc::new(crate::training::Cpu);
-        Posterior { prior, coordinates, density, params, observation, device }
+        let ensemble = Ensemble::new(Density::Flow(flow), vec![params]);
+        let (device, observation) = (std::sync::Arc::new(crate::training::Cpu), vec![0.3]);
+        Posterior { prior, coordinates, ensemble, observation, device }
     }
 
     /// Where q is a standard normal law of the plane, 1 % of it is outside the disc of radius² −2 log 0.01, on which the

@@ -1,10 +1,10 @@
 //! A run in words while it goes on.
 
-use crate::inference::RoundReport;
 use crate::inference::events::Event;
+use crate::inference::{RoundReport, Training};
 use crate::named::Named;
 use crate::run::Manifest;
-use crate::training::Device;
+use crate::training::{Device, FitState};
 use std::path::Path;
 use std::time::Instant;
 
@@ -58,10 +58,14 @@ impl Narrator {
                     "round {round}/{rounds}: {done}/{total} simulations, {rate:.0} a second{failed}"
                 )))
             }
-            Event::Epoch { report: e, .. } => {
-                let left = self.left(e.round, f64::from(e.epoch) / f64::from(e.epochs));
+            Event::Epoch { report: e, training } => {
+                let left = self.left(e.round, trained(training, e.epochs));
+                let member = match training.members.len() {
+                    1 => String::new(),
+                    members => format!(" of member {}/{members}", e.member + 1),
+                };
                 Some(Line::Passing(format!(
-                    "round {}/{rounds}: epoch {}, training loss {:.3}, validation loss {:.3}{left}",
+                    "round {}/{rounds}: epoch {}{member}, training loss {:.3}, validation loss {:.3}{left}",
                     e.round, e.epoch, e.train_loss, e.validation_loss
                 )))
             }
@@ -84,6 +88,15 @@ impl Narrator {
     }
 }
 
+/// The share of the round's epochs that all members have behind them.
+fn trained(training: &Training, epochs: u32) -> f64 {
+    let share = |fit: &FitState| match fit.stop {
+        Some(_) => 1.0,
+        None => f64::from(fit.epoch) / f64::from(epochs),
+    };
+    training.members.iter().map(share).sum::<f64>() / training.members.len() as f64
+}
+
 /// A finished round in one line.
 pub fn round_line(r: &RoundReport, rounds: u32) -> String {
     let score = |name: &str, value: Option<f64>| {
@@ -91,8 +104,9 @@ pub fn round_line(r: &RoundReport, rounds: u32) -> String {
     };
     let failed = if r.failures > 0 { format!(", {} failed", r.failures) } else { String::new() };
     let loss = r.validation_loss.map_or("none".to_owned(), |loss| format!("{loss:.3}"));
+    let apart = r.disagreement.map_or(String::new(), |apart| format!(", members {apart:.3} apart"));
     format!(
-        "round {:>2}/{rounds}: {} simulations{failed}, {} epochs ({}), loss {loss}, {:.1} s{}{}{}",
+        "round {:>2}/{rounds}: {} simulations{failed}, {} epochs ({}), loss {loss}{apart}, {:.1} s{}{}{}",
         r.round,
         r.simulations,
         r.epochs,

@@ -7,6 +7,7 @@ mod failures;
 mod fit;
 #[path = "../../keeper/mod.rs"]
 mod keeper;
+mod members;
 mod missing;
 mod posterior;
 mod recorder;
@@ -100,15 +101,18 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
     let task = Task::named("two-moons").unwrap();
     let model = &task.problem;
     let tgrr = Algorithm::Corrected(Method::Tgrr);
-    for (profile, algorithm) in [
-        (Profile::Default, tgrr),
-        (Profile::Paper, tgrr),
-        (Profile::Default, Algorithm::Tsnpe),
-        (Profile::Default, Algorithm::Snse),
-        (Profile::Paper, Algorithm::Snse),
+    for (profile, algorithm, members) in [
+        (Profile::Default, tgrr, 1),
+        (Profile::Default, tgrr, 3),
+        (Profile::Paper, tgrr, 1),
+        (Profile::Paper, tgrr, 2),
+        (Profile::Default, Algorithm::Tsnpe, 1),
+        (Profile::Default, Algorithm::Snse, 1),
+        (Profile::Paper, Algorithm::Snse, 1),
     ] {
         let mut config = small(Config::new(profile, algorithm));
-        config.train.epochs = if algorithm == tgrr { 12 } else { 5 };
+        config.ensemble.members = members;
+        config.train.epochs = if algorithm == tgrr && members == 1 { 12 } else { 5 };
         let mut keeper = Keeper::default();
         let whole = infer_from(model, None, &config, 2, State::default(), &mut keeper).unwrap();
         let expected = samples(&whole.posterior.unwrap(), 300);
@@ -122,7 +126,7 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
             }
             let again = infer_from(model, None, &config, 1, progress, &mut ()).unwrap();
             let found = samples(&again.posterior.unwrap(), 300);
-            let place = format!("{profile:?}, {algorithm:?}, event {event}");
+            let place = format!("{profile:?}, {algorithm:?}, {members} members, event {event}");
             assert!(again.finished && found == expected, "{place}");
         }
     }
@@ -131,17 +135,20 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
 #[test]
 fn an_observer_stops_a_run_wherever_it_wants() {
     let task = Task::named("two-moons").unwrap();
-    let (model, config) = (&task.problem, tiny(Profile::Default));
-    let mut whole = Keeper::default();
-    infer_from(model, None, &config, 2, State::default(), &mut whole).unwrap();
-    let events = whole.all.len();
-    for stop in (1..events).step_by(3) {
-        let mut keeper = Keeper { stop_after: Some(stop), ..Keeper::default() };
-        let found = infer_from(model, None, &config, 2, State::default(), &mut keeper).unwrap();
-        assert!(!found.finished || keeper.now.reports.len() == 2, "{stop} of {events}");
-        assert_eq!(found.reports.len(), keeper.now.reports.len(), "{stop}");
-        assert_eq!(found.posterior.is_some(), !found.reports.is_empty(), "{stop} of {events}");
-        // What is told after the wish to stop is no more than the end of what was under way.
-        assert!(keeper.all.len() <= stop + 2, "{stop}: {}", keeper.all.len());
+    let (model, mut config) = (&task.problem, tiny(Profile::Default));
+    for members in [1, 2] {
+        config.ensemble.members = members;
+        let mut whole = Keeper::default();
+        infer_from(model, None, &config, 2, State::default(), &mut whole).unwrap();
+        let events = whole.all.len();
+        for stop in (1..events).step_by(2 * members + 1) {
+            let mut keeper = Keeper { stop_after: Some(stop), ..Keeper::default() };
+            let found = infer_from(model, None, &config, 2, State::default(), &mut keeper).unwrap();
+            assert!(!found.finished || keeper.now.reports.len() == 2, "{stop} of {events}");
+            assert_eq!(found.reports.len(), keeper.now.reports.len(), "{stop}");
+            assert_eq!(found.posterior.is_some(), !found.reports.is_empty(), "{stop} of {events}");
+            // What is told after the wish to stop is no more than the end of what was under way.
+            assert!(keeper.all.len() <= stop + 1 + members, "{stop}: {}", keeper.all.len());
+        }
     }
 }

@@ -10,7 +10,12 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 fn trained(profile: Profile) -> Posterior {
+    mixture(profile, 1)
+}
+
+fn mixture(profile: Profile, members: usize) -> Posterior {
     let mut config = tiny(profile);
+    config.ensemble.members = members;
     // The paper's rate is for training that lasts; here it would leave the first weights.
     config.train.rate = 1e-3;
     run(&Task::named("two-moons").unwrap(), &config).posterior.unwrap()
@@ -54,9 +59,8 @@ fn masses(posterior: &Posterior, unbounded: bool, cells: usize) -> [f64; 5] {
     masses
 }
 
-fn check_law(profile: Profile, unbounded: bool) {
-    let posterior = trained(profile);
-    let (coarse, fine) = (masses(&posterior, unbounded, 280), masses(&posterior, unbounded, 560));
+fn check_law(posterior: &Posterior, unbounded: bool) {
+    let (coarse, fine) = (masses(posterior, unbounded, 280), masses(posterior, unbounded, 560));
     // What a grid of half the step changes bounds the error of the finer one.
     let quadrature = coarse.iter().zip(fine).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(quadrature < 0.005, "{coarse:?} {fine:?}");
@@ -64,7 +68,7 @@ fn check_law(profile: Profile, unbounded: bool) {
     let counted = if unbounded { 0.0 } else { 0.01 };
     assert!((fine[0] - 1.0).abs() < 0.005 + 4.0 * counted, "{fine:?}");
     let n = 20_000;
-    let theta = samples(&posterior, n);
+    let theta = samples(posterior, n);
     let mut counts = [0.0; 5];
     for row in theta.chunks_exact(2) {
         let middle = if unbounded { 2.0 / (1.0 + (-1f64).exp()) - 1.0 } else { 0.5 };
@@ -81,12 +85,14 @@ fn check_law(profile: Profile, unbounded: bool) {
 
 #[test]
 fn density_and_samples_agree_in_unbounded_coordinates() {
-    check_law(Profile::Default, true);
+    check_law(&trained(Profile::Default), true);
+    check_law(&mixture(Profile::Default, 3), true);
 }
 
 #[test]
 fn density_and_samples_agree_where_draws_are_rejected() {
-    check_law(Profile::Paper, false);
+    check_law(&trained(Profile::Paper), false);
+    check_law(&mixture(Profile::Paper, 2), false);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn without_a_checkpoint_only_what_is_carried_is_lost() {
         recorded(&dir, &config);
         std::fs::remove_file(dir.join(CHECKPOINT)).unwrap();
         let found = RunDir::open(&dir).unwrap().progress().unwrap();
-        assert!(found.training.is_some_and(|t| t.round == 2 && t.fit.stop.is_some()), "{name}");
+        assert!(found.training.is_some_and(|t| t.round == 2 && t.is_done()), "{name}");
         let sql = "DELETE FROM rounds WHERE round = 2";
         rusqlite::Connection::open(dir.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
         let found = RunDir::open(&dir).unwrap().progress();

@@ -29,6 +29,8 @@ fn report(round: u32) -> RoundReport {
         validation_loss: None,
         scores: Scores::default(),
         outside_prior: 0.0,
+        members: Vec::new(),
+        disagreement: None,
         pairs: 1,
         recentred: false,
         device: String::new(),

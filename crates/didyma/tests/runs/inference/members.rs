@@ -1,0 +1,195 @@
+//! Ensembles: a mixture of members that are trained apart, and members that diverge.
+
+use super::{run, samples, small, tiny};
+use didyma::config::{Algorithm, Config, Profile};
+use didyma::estimator::Plan;
+use didyma::tasks::Task;
+use didyma::training::{
+    AdamConfig, Cpu, Device, Engine, EngineState, Evaluator, Machine, StopReason,
+};
+use didyma::{Dataset, Error, Posterior, Result, Rows, SplineFlow, State, infer_from};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn ensemble(members: usize) -> Config {
+    let mut config = tiny(Profile::Default);
+    config.ensemble.members = members;
+    config
+}
+
+fn densities(posterior: &Posterior, theta: &[f64]) -> Vec<f64> {
+    posterior.log_density(Rows::new("theta", theta, 2).unwrap(), 2).unwrap()
+}
+
+/// A run of one round whose members are those of the ensemble differs from it by nothing but the mixing.
+#[test]
+fn the_first_member_is_the_run_alone_and_the_others_differ() {
+    let task = Task::named("two-moons").unwrap();
+    let alone = run(&task, &Config { rounds: 1, ..ensemble(1) });
+    let mixed = run(&task, &Config { rounds: 1, ..ensemble(3) });
+    let (report, single) = (&mixed.reports[0], &alone.reports[0]);
+    assert_eq!(single.members, []);
+    assert_eq!(single.disagreement, None);
+    assert_eq!(report.members.len(), 3);
+    assert_eq!(report.members[0].validation_loss, single.validation_loss);
+    assert_ne!(report.members[0].validation_loss, report.members[1].validation_loss);
+    assert_ne!(report.members[1].validation_loss, report.members[2].validation_loss);
+    let losses = report.members.iter().map(|member| member.validation_loss.unwrap());
+    assert_eq!(report.validation_loss.unwrap(), losses.sum::<f64>() / 3.0);
+    assert_eq!(report.steps, 3 * single.steps);
+    let apart = report.disagreement.unwrap();
+    assert!(apart > 0.0 && apart < 1.0, "{apart}");
+    let (alone, mixed) = (alone.posterior.unwrap(), mixed.posterior.unwrap());
+    assert_eq!((alone.members(), mixed.members()), (1, 3));
+    let theta = samples(&alone, 200);
+    assert_ne!(densities(&alone, &theta), densities(&mixed, &theta));
+}
+
+#[test]
+fn files_hold_every_member() {
+    let mixed = run(&Task::named("two-moons").unwrap(), &ensemble(3)).posterior.unwrap();
+    let bytes = mixed.to_bytes(&json!({}));
+    let again = Posterior::from_bytes(&bytes).unwrap();
+    assert_eq!(again.members(), 3);
+    assert!(again.is_same(&mixed));
+    assert_eq!(again.to_bytes(&json!({})), bytes);
+    let theta = samples(&mixed, 500);
+    assert_eq!(samples(&again, 500), theta);
+    assert_eq!(densities(&again, &theta), densities(&mixed, &theta));
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let task = Task::named("two-moons").unwrap();
+    for config in [
+        ensemble(3),
+        Config {
+            ensemble: ensemble(3).ensemble,
+            ..small(Config::new(Profile::Default, Algorithm::Snse))
+        },
+    ] {
+        let of = |threads: usize| {
+            let found =
+                infer_from(&task.problem, None, &config, threads, State::default(), &mut ());
+            found.unwrap().posterior.unwrap().to_bytes(&json!({}))
+        };
+        let expected = of(1);
+        assert!([2, 3, 5].into_iter().all(|threads| of(threads) == expected));
+    }
+}
+
+#[test]
+fn a_number_of_members_is_between_1_and_64() {
+    for members in [0, 65] {
+        let told = ensemble(members).check().unwrap_err().to_string();
+        assert!(told.contains("ensemble.members") && told.contains("between 1 and 64"), "{told}");
+    }
+}
+
+/// The CPU, but for some of the engines, by the order in which they are made: these diverge in their second step.
+#[derive(Debug)]
+struct Faulty {
+    made: AtomicUsize,
+    diverge: fn(usize) -> bool,
+}
+
+struct FaultyEngine {
+    inner: Box<dyn Engine>,
+    steps: u32,
+    diverges: bool,
+}
+
+impl Engine for FaultyEngine {
+    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
+        self.steps += 1;
+        match self.diverges && self.steps == 2 {
+            true => Err(Error::Diverged { what: "loss", step: 2, value: f64::NAN }),
+            false => self.inner.step(plan, learning_rate),
+        }
+    }
+    fn take_loss(&mut self) -> Result<f64> {
+        self.inner.take_loss()
+    }
+    fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
+        self.inner.evaluate(plan)
+    }
+    fn read_params(&self, to: &mut [f32]) -> Result<()> {
+        self.inner.read_params(to)
+    }
+    fn read_state(&self, to: &mut EngineState) -> Result<()> {
+        self.inner.read_state(to)
+    }
+    fn restore(&mut self, state: &EngineState) -> Result<()> {
+        self.inner.restore(state)
+    }
+}
+
+impl Device for Faulty {
+    fn describe(&self) -> String {
+        Cpu.describe()
+    }
+
+    fn engine(
+        &self,
+        flow: SplineFlow,
+        params: Vec<f32>,
+        data: &Dataset,
+        adam: AdamConfig,
+        threads: usize,
+    ) -> Result<Box<dyn Engine>> {
+        let inner = Cpu.engine(flow, params, data, adam, threads)?;
+        let diverges = (self.diverge)(self.made.fetch_add(1, Ordering::Relaxed));
+        Ok(Box::new(FaultyEngine { inner, steps: 0, diverges }))
+    }
+}
+
+impl Evaluator for Faulty {
+    fn log_density(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        theta: Rows<f32>,
+        x: Rows<f32>,
+    ) -> Result<Vec<f64>> {
+        Cpu.log_density(flow, params, theta, x)
+    }
+
+    fn transport(
+        &self,
+        flow: &SplineFlow,
+        params: &[f32],
+        x: &[f32],
+        base: &[f32],
+    ) -> Result<(Vec<f32>, Vec<f64>)> {
+        Cpu.transport(flow, params, x, base)
+    }
+}
+
+fn members_and_stops(diverge: fn(usize) -> bool) -> (Vec<StopReason>, Vec<usize>) {
+    let task = Task::named("two-moons").unwrap();
+    let device = Arc::new(Faulty { made: AtomicUsize::new(0), diverge });
+    // On one thread engines are made in the order of rounds and members.
+    let machine = Machine { threads: 1, device };
+    let found = infer_from(&task.problem, None, &ensemble(3), machine, State::default(), &mut ());
+    let found = found.unwrap();
+    let kept = |members: &[didyma::MemberReport]| {
+        members.iter().filter(|member| member.stop_reason != StopReason::Diverged).count()
+    };
+    let posterior = found.posterior.unwrap();
+    let (last, reports) = (posterior.members(), found.reports);
+    let mut sound: Vec<usize> = reports.iter().map(|report| kept(&report.members)).collect();
+    sound.push(last);
+    assert!(samples(&posterior, 100).iter().all(|theta| theta.is_finite()));
+    (reports.iter().map(|report| report.stop_reason).collect(), sound)
+}
+
+#[test]
+fn a_member_that_diverges_is_left_out_and_may_come_back() {
+    use StopReason::{Budget, Diverged};
+    assert_eq!(members_and_stops(|engine| engine == 1), (vec![Budget, Budget], vec![2, 3, 3]));
+    assert_eq!(members_and_stops(|engine| engine >= 4), (vec![Budget, Budget], vec![3, 1, 1]));
+    // Where all diverge there is nothing better than what they were.
+    assert_eq!(members_and_stops(|engine| engine < 3), (vec![Diverged, Budget], vec![0, 3, 3]));
+    assert_eq!(members_and_stops(|_| true), (vec![Diverged, Diverged], vec![0, 0, 3]));
+}
