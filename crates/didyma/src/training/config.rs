@@ -18,6 +18,9 @@ pub struct TrainConfig {
     pub schedule: Schedule,
     /// Steps of a round, rounded up to whole epochs; none for no limit but `epochs`.
     pub steps: Option<u64>,
+    /// They grow with the rows n of a round as (n / 1000)^growth.
+    #[serde(default)]
+    pub growth: f64,
     /// Epochs of a round, at most.
     pub epochs: u32,
     /// Training of a round stops after this many epochs without a better validation loss.

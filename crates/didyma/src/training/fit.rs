@@ -189,7 +189,9 @@ impl<'a> Fit<'a> {
 
     /// Epochs of this round, at most.
     pub fn epochs(&self) -> u32 {
-        let of_steps = self.config.steps.map(|steps| steps.div_ceil(self.steps_of_an_epoch()));
+        let growth = (self.rows.training.len() as f64 / 1000.0).powf(self.config.growth);
+        let steps = self.config.steps.map(|steps| (steps as f64 * growth).ceil() as u64);
+        let of_steps = steps.map(|steps| steps.div_ceil(self.steps_of_an_epoch()));
         let most = u64::from(self.config.epochs);
         of_steps.map_or(most, |epochs| epochs.min(most)) as u32
     }

@@ -53,6 +53,8 @@ pub enum Proposal {
     Posterior,
     /// The prior, restricted to where the posterior so far is not negligible.
     Truncated,
+    /// Half from there, half from the posterior so far.
+    Mixed,
 }
 
 /// A set of choices for everything.
@@ -103,8 +105,12 @@ impl Named for DensityKind {
     const ALL: &'static [(&'static str, Self)] = &[("flow", Self::Flow), ("score", Self::Score)];
 }
 impl Named for Proposal {
-    const ALL: &'static [(&'static str, Self)] =
-        &[("prior", Self::Prior), ("posterior", Self::Posterior), ("truncated", Self::Truncated)];
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("prior", Self::Prior),
+        ("posterior", Self::Posterior),
+        ("truncated", Self::Truncated),
+        ("mixed", Self::Mixed),
+    ];
 }
 impl Named for Profile {
     const ALL: &'static [(&'static str, Self)] =

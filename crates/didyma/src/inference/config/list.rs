@@ -7,8 +7,9 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("simulations", "simulations of a round"),
     (
         "proposal",
-        "where later rounds propose from: prior, posterior, or truncated (a part of the prior)",
+        "where later rounds propose from: prior, posterior, truncated (a part of the prior), or mixed (half and half)",
     ),
+    ("prior_share", "share of a later round's parameters that come from the prior all the same"),
     ("width", "how much wider than the posterior so far later rounds propose parameters"),
     (
         "truncation.share",
@@ -77,7 +78,11 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("train.sweeps", "passes over the rows in an epoch, between two validations"),
     ("train.rate", "learning rate at the start of a round"),
     ("train.schedule", "learning rate over a round: constant or cosine"),
-    ("train.steps", "steps of a round, in whole epochs; none: until it stops by itself"),
+    (
+        "train.steps",
+        "steps of a round of 1000 rows, in whole epochs; none: until it stops by itself",
+    ),
+    ("train.growth", "steps grow with the rows to this power: 0 for never, 1 in proportion"),
     ("train.epochs", "epochs of a round, at most"),
     ("train.patience", "epochs without a better validation loss after which a round stops"),
     ("train.validation_share", "share of rows held out for validation"),

@@ -44,6 +44,9 @@ pub struct Config {
     pub simulations: usize,
     /// Where later rounds propose parameters from.
     pub proposal: Proposal,
+    /// Share of them that come from the prior all the same.
+    #[serde(default)]
+    pub prior_share: f64,
     /// How much wider than q(· | x_o) they do it, if from there: the standard deviation of the flow's base.
     pub width: f64,
     /// Where they do it, if from a part of the prior.
@@ -151,6 +154,9 @@ impl Config {
         whole("train.batch", train.batch as u64, 1_000_000)?;
         whole("train.sweeps", train.sweeps.into(), 10_000)?;
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
+        if !(0.0..=2.0).contains(&train.growth) {
+            return Err(Error::setting("train.growth", train.growth, "between 0 and 2"));
+        }
         whole("train.patience", train.patience.into(), 1_000_000)?;
         train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
         if train.inner == Inner::Batch && train.batch < 8 {
@@ -165,10 +171,19 @@ impl Config {
                        posterior would be divided by the probability of success";
             return Err(Error::setting("failures.meaning", "outcome", why));
         }
-        if self.estimator.method == Method::Likelihood && self.proposal == Proposal::Posterior {
+        if !(0.0..=0.9).contains(&self.prior_share) {
+            return Err(Error::setting("prior_share", self.prior_share, "between 0 and 0.9"));
+        }
+        if self.estimator.method == Method::Likelihood && self.prior_share > 0.0 {
+            let why = "0 with maximum likelihood, which does not correct for parameters that come from elsewhere \
+                       (estimator.method=likelihood)";
+            return Err(Error::setting("prior_share", self.prior_share, why));
+        }
+        let from_q = matches!(self.proposal, Proposal::Posterior | Proposal::Mixed);
+        if self.estimator.method == Method::Likelihood && from_q {
             let why = "prior or truncated with maximum likelihood, which does not correct for parameters that come from \
                        elsewhere (estimator.method=likelihood)";
-            return Err(Error::setting("proposal", "posterior", why));
+            return Err(Error::setting("proposal", self.proposal.name(), why));
         }
         if self.density == DensityKind::Score && self.estimator.method != Method::Likelihood {
             let why = "likelihood where a score is learnt (density=score): its loss is its own";

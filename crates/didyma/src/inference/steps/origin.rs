@@ -102,7 +102,7 @@ impl Steps {
     }
 
     fn check_posterior(&self, theta: Rows, posterior: &Posterior) -> Result<()> {
-        if self.config.proposal != Proposal::Posterior {
+        if !matches!(self.config.proposal, Proposal::Posterior | Proposal::Mixed) {
             let method = self.config.method_name();
             return self.refused(format!(
                 "by {method} cannot be proposed from the posterior, which its loss does not correct for: draw parameters with \
