@@ -1,0 +1,169 @@
+"""The benchmark's command line: `python -m benches.sbibm --help` in the repository's root."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import didyma
+
+from . import tables
+from .case import Variant
+from .data import DEFAULT, OBSERVATIONS, Refusal, prepare
+from .pool import Outcome, cores
+from .run import claim, expand, run, score
+from .tasks import TASKS
+
+OUT = Path("runs/sbibm")
+SCORES = ["c2st", "nlq", "nlq_true", "seconds", "forest"]
+
+
+def numbers(text: str) -> list[int]:
+    """`1-5,8` as a list."""
+    found: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.partition("-")
+        found += range(int(low), int(high) + 1) if dash else [int(low)]
+    return found
+
+
+def words(text: str) -> list[str]:
+    return text.split(",")
+
+
+def tasks(text: str) -> list[str]:
+    """Names of tasks; `all` are all ten."""
+    chosen = list(TASKS) if text == "all" else words(text)
+    for name in chosen:
+        if name not in TASKS:
+            raise argparse.ArgumentTypeError(f"{name} is no task: choose of {', '.join(TASKS)}, or all")
+    return chosen
+
+
+def setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text} is no setting: write NAME=VALUE")
+    return name, value
+
+
+def variants(arguments: argparse.Namespace) -> list[Variant]:
+    """One for each method; anything but plain methods needs a name."""
+    special = arguments.profile or arguments.rounds or arguments.set
+    if special and not arguments.name:
+        raise Refusal("these settings have no name: choose one by --name")
+    methods = arguments.method or [None]
+    made = []
+    for method in methods:
+        plain = method or "default"
+        name = plain if not arguments.name else arguments.name if len(methods) == 1 else f"{arguments.name}-{plain}"
+        made.append(Variant(name, method, arguments.profile, arguments.rounds, dict(arguments.set or [])))
+    return made
+
+
+def told(outcome: Outcome) -> int:
+    """Says how jobs ended; the exit code."""
+    print(f"{outcome.done} done, {len(outcome.failed)} failed, {outcome.missing} not done in time")
+    return 1 if outcome.failed else 0
+
+
+def command_run(arguments: argparse.Namespace) -> int:
+    chosen = variants(arguments)
+    cases = expand(chosen, arguments.task, arguments.budget, arguments.observation, arguments.seed)
+    if not arguments.data.is_file():
+        raise Refusal(f"{arguments.data} does not exist: make it by `prepare`, or name it by --data")
+    for variant in chosen:
+        claim(variant, arguments.out)
+    outcome = run(
+        cases,
+        arguments.data,
+        arguments.out,
+        arguments.classifiers,
+        arguments.keep,
+        arguments.jobs,
+        arguments.minutes,
+    )
+    if arguments.pack:
+        print(f"{tables.collect([arguments.out], arguments.pack)} cases in {arguments.pack}")
+    return told(outcome)
+
+
+def command_table(arguments: argparse.Namespace) -> int:
+    found = tables.read(arguments.source)
+    names = arguments.names or sorted({key[0] for key in found})
+    for budget in arguments.budget:
+        print(tables.table(found, budget, names, arguments.observation, arguments.score, arguments.published), end="\n\n")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m benches.sbibm", description="The public benchmark sbibm, for didyma.")
+    commands = top.add_subparsers(required=True)
+
+    each = commands.add_parser("prepare", help="pack sbibm's observations and references into one file")
+    each.add_argument("--from", dest="package", type=Path, help="wheel or folder of sbibm (as it is installed)")
+    each.add_argument("--data", type=Path, default=DEFAULT, help="file to make")
+    each.set_defaults(work=lambda a: prepare(a.package, a.data) or 0)
+
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
+    shared.add_argument("--out", type=Path, default=OUT, help="folder of the cases")
+    shared.add_argument("--jobs", type=int, default=len(cores()), help="processes side by side (cores)")
+    shared.add_argument("--minutes", type=float, help="time limit; what is not done then is left out")
+    shared.add_argument("--classifiers", type=int, default=4, help="seeds of C2ST's classifier; 0: score later (4)")
+
+    each = commands.add_parser("run", parents=[shared], help="do the cases that are missing")
+    each.add_argument("--task", type=tasks, default=list(TASKS), help="names, or all")
+    each.add_argument("--method", type=words, help=f"one or more of {', '.join(didyma.methods())} (the default)")
+    each.add_argument("--budget", type=numbers, default=[10_000], help="simulations in all (10000)")
+    each.add_argument("--observation", type=numbers, default=list(OBSERVATIONS)[:5], help="as 1-5 or 6,8 (1-5)")
+    each.add_argument("--seed", type=numbers, default=[1], help="as 1-3 (1)")
+    each.add_argument("--rounds", type=int, help="rounds of the budget (10; npe: 1)")
+    each.add_argument("--profile", help="profile of settings")
+    each.add_argument("--set", type=setting, action="append", metavar="NAME=VALUE", help="any setting, repeatable")
+    each.add_argument("--name", help="name of this variant (the method)")
+    each.add_argument("--keep", action="store_true", help="keep the posterior's draws")
+    each.add_argument("--pack", type=Path, help="file to merge all cases of --out into at the end")
+    each.set_defaults(work=command_run)
+
+    each = commands.add_parser("score", parents=[shared], help="score kept draws by more seeds of the classifier")
+    each.add_argument("names", nargs="*", help="variants (all)")
+    each.set_defaults(
+        work=lambda a: told(score(a.out, a.names, a.data, a.classifiers, a.jobs, a.minutes))
+    )
+
+    each = commands.add_parser("collect", help="merge cases into one file")
+    each.add_argument("source", nargs="+", type=Path, help="folders of cases, or such files")
+    each.add_argument("--pack", type=Path, required=True, help="file to write")
+    each.set_defaults(work=lambda a: print(f"{tables.collect(a.source, a.pack)} cases") or 0)
+
+    each = commands.add_parser("table", help="print tables beside the published numbers")
+    each.add_argument("source", nargs="+", type=Path, help="folders of cases, or files of `collect`")
+    each.add_argument("--names", type=words, help="variants, one a column (all)")
+    each.add_argument("--budget", type=numbers, default=[1000, 10_000, 100_000])
+    each.add_argument("--observation", type=numbers, default=list(OBSERVATIONS))
+    each.add_argument("--score", choices=SCORES, default="c2st")
+    each.add_argument("--published", type=words, default=[], help="published algorithms to show, as SNPE,NPE")
+    each.set_defaults(work=command_table)
+
+    each = commands.add_parser("compare", help="compare two variants case by case")
+    each.add_argument("source", nargs="+", type=Path, help="folders of cases, or files of `collect`")
+    each.add_argument("--first", required=True)
+    each.add_argument("--second", required=True)
+    each.add_argument("--score", choices=SCORES, default="c2st")
+    each.set_defaults(work=lambda a: print(tables.compare(tables.read(a.source), a.first, a.second, a.score)) or 0)
+    return top
+
+
+def main() -> int:
+    arguments = parser().parse_args()
+    try:
+        return int(arguments.work(arguments))
+    except Refusal as refusal:
+        print(f"error: {refusal}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""A case: one method on one observation of one task, by one seed; what it scores; its file."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import didyma
+
+from .data import Refusal, Truth, load
+from .tasks import TASKS, Array, Task
+
+#: Draws of a posterior that are compared with as many of the reference.
+DRAWS = 10_000
+#: Rows of a simulator's call; another number gives other noise.
+BATCH = 1000
+#: Parts of a run's summary that say what the variant says, or what the draws say.
+LEFT_OUT = ("config", "parameters", "task", "method", "profile", "seed", "warnings")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with its settings, under a name."""
+
+    name: str
+    method: str | None
+    profile: str | None
+    #: None: ten, or one of the method that does not go on from its first.
+    rounds: int | None
+    settings: dict[str, str]
+
+    def rounds_of(self, budget: int) -> int:
+        rounds = self.rounds or (1 if self.method == "npe" else 10)
+        if budget % rounds:
+            raise Refusal(f"{budget} simulations are not {rounds} equal rounds: choose another budget or --rounds")
+        return rounds
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a variant."""
+
+    variant: Variant
+    task: str
+    budget: int
+    observation: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.task}-{self.budget}-{self.observation}-{self.seed}"
+
+    def path(self, out: Path) -> Path:
+        return out / self.variant.name / f"{self.key}.json"
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Writes a file that appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(record) + "\n")
+    unfinished.replace(path)
+
+
+def keep(path: Path, draws: Array) -> None:
+    """Keeps a case's draws beside its record, in single precision."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.stem}.{os.getpid()}.npz")
+    np.savez_compressed(unfinished, draws=draws.astype(np.float32))
+    unfinished.replace(path.with_suffix(".npz"))
+
+
+def kept(path: Path) -> Array | None:
+    """The draws that were kept beside a record."""
+    draws = path.with_suffix(".npz")
+    if not draws.is_file():
+        return None
+    with np.load(draws) as file:
+        return file["draws"].astype(np.float64)
+
+
+def classified(reference: Array, draws: Array, seeds: int) -> dict[str, Any]:
+    """C2ST by several seeds of the classifier: each value, mean and standard error."""
+    began = time.perf_counter()
+    each = [didyma.metrics.c2st(reference, draws, seed=seed) for seed in range(1, seeds + 1)]
+    error = float(np.std(each, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None
+    return {
+        "c2st": float(np.mean(each)) if each else None,
+        "c2st_se": error,
+        "c2st_each": each,
+        "seconds_c2st": time.perf_counter() - began,
+    }
+
+
+def density_scores(task: Task, posterior: didyma.Posterior, truth: Truth) -> dict[str, Any]:
+    """-E log q of the reference's rows and -log q of the true parameters; rows of no density are counted apart."""
+    log_q = task.log_prob(posterior, truth.reference)
+    finite = np.isfinite(log_q)
+    return {
+        "nlq": float(-log_q[finite].mean()) if finite.any() else None,
+        "nlq_without_density": int((~finite).sum()),
+        "nlq_true": float(-task.log_prob(posterior, truth.theta[None])[0]),
+    }
+
+
+def infer(case: Case, truth: Truth) -> didyma.Result:
+    task, variant = TASKS[case.task], case.variant
+    rounds = variant.rounds_of(case.budget)
+    return didyma.infer(
+        task.simulate,
+        task.prior,
+        truth.x_o,
+        rounds=rounds,
+        simulations=case.budget // rounds,
+        method=variant.method,
+        profile=variant.profile,
+        seed=case.seed,
+        settings=variant.settings,
+        vectorized=True,
+        batch_size=BATCH,
+        threads=1,
+        device="cpu",
+        progress=False,
+    )
+
+
+def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool) -> None:
+    """Does a case and writes its file."""
+    task, truth = TASKS[case.task], load(TASKS[case.task], case.observation, data)
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = infer(case, truth)
+    seconds = time.perf_counter() - began
+    posterior = result.posterior
+    draws = task.parameters(posterior.sample((DRAWS,), seed=case.seed))
+    summary = result.summary()
+    record = {
+        **asdict(case),
+        "rounds": case.variant.rounds_of(case.budget),
+        "seconds": seconds,
+        "warnings": [*summary.warnings, *(str(warning.message) for warning in caught)],
+        **density_scores(task, posterior, truth),
+        **classified(truth.reference, draws, classifiers),
+        "run": {name: value for name, value in summary.to_dict().items() if name not in LEFT_OUT},
+        "version": didyma.__version__,
+    }
+    record["seconds_all"] = time.perf_counter() - began
+    path = case.path(out)
+    if keep_draws:
+        keep(path, draws)
+    write(path, record)
+
+
+def rescore(path: Path, data: Path, classifiers: int) -> None:
+    """Scores the kept draws of a case by more seeds of the classifier."""
+    record = json.loads(path.read_text())
+    draws = kept(path)
+    if draws is None:
+        raise Refusal(f"{path.name} has no draws: run it with --keep")
+    truth = load(TASKS[record["task"]], record["observation"], data)
+    record.update(classified(truth.reference, draws, classifiers))
+    write(path, record)
