@@ -8,7 +8,7 @@ from pathlib import Path
 
 import didyma
 
-from . import tables
+from . import check, tables
 from .case import Variant
 from .data import DEFAULT, OBSERVATIONS, Refusal, prepare
 from .pool import Outcome, cores
@@ -16,7 +16,7 @@ from .run import claim, expand, run, score
 from .tasks import TASKS
 
 OUT = Path("runs/sbibm")
-SCORES = ["c2st", "nlq", "nlq_true", "seconds", "forest"]
+SCORES = ["c2st", "nlq", "nlq_true", "seconds", "cpu_seconds"]
 
 
 def numbers(text: str) -> list[int]:
@@ -56,6 +56,10 @@ def variants(arguments: argparse.Namespace) -> list[Variant]:
     methods = arguments.method or [None]
     made = []
     for method in methods:
+        known = didyma.settings(method, arguments.profile)
+        for name, _ in arguments.set or []:
+            if name not in known:
+                raise Refusal(f"{name} is no setting: choose of {', '.join(known)}")
         plain = method or "default"
         name = plain if not arguments.name else arguments.name if len(methods) == 1 else f"{arguments.name}-{plain}"
         made.append(Variant(name, method, arguments.profile, arguments.rounds, dict(arguments.set or [])))
@@ -97,6 +101,13 @@ def command_table(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def command_check(arguments: argparse.Namespace) -> int:
+    print(check.check_tasks(arguments.task, arguments.observation, arguments.data, arguments.rows, arguments.steps))
+    print()
+    print(check.check_solver(50))
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m benches.sbibm", description="The public benchmark sbibm, for didyma.")
     commands = top.add_subparsers(required=True)
@@ -133,6 +144,14 @@ def parser() -> argparse.ArgumentParser:
         work=lambda a: told(score(a.out, a.names, a.data, a.classifiers, a.jobs, a.minutes))
     )
 
+    each = commands.add_parser("check", help="check the tasks against sbibm's observations and references")
+    each.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
+    each.add_argument("--task", type=tasks, default=list(TASKS), help="names, or all")
+    each.add_argument("--observation", type=numbers, default=list(OBSERVATIONS))
+    each.add_argument("--rows", type=int, default=2000, help="rows of a reference that are moved (2000)")
+    each.add_argument("--steps", type=int, default=50, help="steps of the Markov chain (50)")
+    each.set_defaults(work=command_check)
+
     each = commands.add_parser("collect", help="merge cases into one file")
     each.add_argument("source", nargs="+", type=Path, help="folders of cases, or such files")
     each.add_argument("--pack", type=Path, required=True, help="file to write")
@@ -160,7 +179,7 @@ def main() -> int:
     arguments = parser().parse_args()
     try:
         return int(arguments.work(arguments))
-    except Refusal as refusal:
+    except (Refusal, didyma.InputError) as refusal:
         print(f"error: {refusal}", file=sys.stderr)
         return 2
 

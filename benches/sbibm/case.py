@@ -134,11 +134,11 @@ def infer(case: Case, truth: Truth) -> didyma.Result:
 def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool) -> None:
     """Does a case and writes its file."""
     task, truth = TASKS[case.task], load(TASKS[case.task], case.observation, data)
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = infer(case, truth)
-    seconds = time.perf_counter() - began
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - busy
     posterior = result.posterior
     draws = task.parameters(posterior.sample((DRAWS,), seed=case.seed))
     summary = result.summary()
@@ -146,6 +146,7 @@ def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool) 
         **asdict(case),
         "rounds": case.variant.rounds_of(case.budget),
         "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
         "warnings": [*summary.warnings, *(str(warning.message) for warning in caught)],
         **density_scores(task, posterior, truth),
         **classified(truth.reference, draws, classifiers),
@@ -153,6 +154,7 @@ def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool) 
         "version": didyma.__version__,
     }
     record["seconds_all"] = time.perf_counter() - began
+    record["cpu_seconds_all"] = time.process_time() - busy
     path = case.path(out)
     if keep_draws:
         keep(path, draws)

@@ -87,35 +87,57 @@ def published(budget: int) -> dict[str, dict[str, float]]:
     return found
 
 
+#: Mean, standard error, and number of observations, of a task.
+Column = Callable[[str], tuple[float, float, int]]
+NOTHING = (np.nan, np.nan, 0)
+
+
+def ours(found: dict[Key, Record], name: str, budget: int, observations: list[int], score: str) -> Column:
+    """What a variant scores; `mean` is over the tasks, if it has all of them."""
+
+    def column(task: str) -> tuple[float, float, int]:
+        if task == "mean":
+            means = [column(each)[0] for each in TASKS]
+            return (float(np.mean(means)), np.nan, len(observations))
+        chosen = [r for k, r in found.items() if k[:3] == (name, task, budget) and k[3] in observations]
+        values = by_observation(chosen, score)
+        return (*spread(values), len(values)) if values else NOTHING
+
+    return column
+
+
+def theirs(known: dict[str, dict[str, float]], algorithm: str | None) -> Column:
+    """What an algorithm scored by its authors' account; without a name, the best one of each task."""
+
+    def column(task: str) -> tuple[float, float, int]:
+        values = known.get(task, {})
+        value = values.get(algorithm) if algorithm else min(values.values(), default=None)
+        return NOTHING if value is None else (value, np.nan, 0)
+
+    return column
+
+
 def table(
     found: dict[Key, Record], budget: int, names: list[str], observations: list[int], score: str, algorithms: list[str]
 ) -> str:
-    """A score of a budget: a row a task with mean ± standard error over observations, and the mean of the tasks."""
+    """A score of a budget: a row a task with mean ± standard error over observations, and the mean of the tasks.
+
+    Where some observations are missing, their number follows in brackets.
+    """
     known = published(budget) if score == "c2st" else {}
-    columns: list[Callable[[str], tuple[float, float, int]]] = []
-
-    def ours(name: str) -> Callable[[str], tuple[float, float, int]]:
-        def column(task: str) -> tuple[float, float, int]:
-            chosen = [r for k, r in found.items() if k[:3] == (name, task, budget) and k[3] in observations]
-            values = by_observation(chosen, score)
-            return (*spread(values), len(values)) if values else (np.nan, np.nan, 0)
-
-        return column
-
-    columns = [ours(name) for name in names]
-    columns += [lambda task, a=algorithm: (known.get(task, {}).get(a, np.nan), np.nan, 0) for algorithm in algorithms]
-    if known:
-        columns.append(lambda task: (min(known[task].values()) if known.get(task) else np.nan, np.nan, 0))
-    rows, means = [], [list[float]() for _ in columns]
-    for task in TASKS.values():
-        line = [task.title]
-        for column, mean in zip(columns, means):
-            value, error, count = column(task.name)
-            mean.append(value)
-            line.append("" if np.isnan(value) else cell(value, error, count if 0 < count < len(observations) else None))
-        rows.append(line)
-    rows.append(["mean", *("" if np.isnan(mean).any() else f"{np.mean(mean):.3f}" for mean in means)])
+    columns = [ours(found, name, budget, observations, score) for name in names]
+    columns += [theirs(known, algorithm) for algorithm in algorithms]
     best = ["best published"] if known else []
+    if best:
+        columns.append(theirs(known, None))
+    rows = []
+    for task, title in (*((task.name, task.title) for task in TASKS.values()), ("mean", "mean")):
+        line = [title]
+        for column in columns:
+            value, error, count = column(task)
+            missing = 0 < count < len(observations)
+            line.append("" if np.isnan(value) else cell(value, error, count if missing else None))
+        rows.append(line)
     return markdown([f"{budget:,} simulations", *names, *algorithms, *best], rows)
 
 
