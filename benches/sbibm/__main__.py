@@ -85,6 +85,7 @@ def command_run(arguments: argparse.Namespace) -> int:
         arguments.out,
         arguments.classifiers,
         arguments.keep,
+        arguments.device,
         arguments.jobs,
         arguments.minutes,
     )
@@ -134,6 +135,7 @@ def parser() -> argparse.ArgumentParser:
     each.add_argument("--profile", help="profile of settings")
     each.add_argument("--set", type=setting, action="append", metavar="NAME=VALUE", help="any setting, repeatable")
     each.add_argument("--name", help="name of this variant (the method)")
+    each.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where flows are trained (cpu)")
     each.add_argument("--keep", action="store_true", help="keep the posterior's draws")
     each.add_argument("--pack", type=Path, help="file to merge all cases of --out into at the end")
     each.set_defaults(work=command_run)

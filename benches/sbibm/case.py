@@ -110,7 +110,7 @@ def density_scores(task: Task, posterior: didyma.Posterior, truth: Truth) -> dic
     }
 
 
-def infer(case: Case, truth: Truth) -> didyma.Result:
+def infer(case: Case, truth: Truth, device: str) -> didyma.Result:
     task, variant = TASKS[case.task], case.variant
     rounds = variant.rounds_of(case.budget)
     return didyma.infer(
@@ -126,18 +126,18 @@ def infer(case: Case, truth: Truth) -> didyma.Result:
         vectorized=True,
         batch_size=BATCH,
         threads=1,
-        device="cpu",
+        device=device,
         progress=False,
     )
 
 
-def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool) -> None:
+def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool, device: str) -> None:
     """Does a case and writes its file."""
     task, truth = TASKS[case.task], load(TASKS[case.task], case.observation, data)
     began, busy = time.perf_counter(), time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = infer(case, truth)
+        result = infer(case, truth, device)
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - busy
     posterior = result.posterior
     draws = task.parameters(posterior.sample((DRAWS,), seed=case.seed))

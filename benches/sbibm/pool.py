@@ -1,4 +1,4 @@
-"""Jobs side by side: one process and one core each, longest first, within a time limit."""
+"""Jobs side by side: one process each, longest first, within a time limit."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class Job:
     guess: float
     work: Callable[..., None]
     arguments: tuple[Any, ...]
+    #: Whether it has a core of its own, where nothing that it calls uses several threads.
+    alone: bool = True
 
 
 @dataclass
@@ -61,12 +63,12 @@ class Outcome:
     missing: int = 0
 
 
-def begin(core: int, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Runs in the new process. On a core of its own, nothing that it calls uses several threads."""
-    if hasattr(os, "sched_setaffinity"):
+def begin(core: int, job: Job) -> None:
+    """Runs in the new process."""
+    if job.alone and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     try:
-        work(*arguments)
+        job.work(*job.arguments)
     except Exception:
         traceback.print_exc()
         sys.exit(1)
@@ -96,7 +98,7 @@ def execute(jobs: list[Job], slots: int, minutes: float | None, clock: Clock) ->
                 job = fitting[-1]
                 waiting.remove(job)
                 core = free.pop()
-                process = context.Process(target=begin, args=(core, job.work, job.arguments))
+                process = context.Process(target=begin, args=(core, job))
                 process.start()
                 running.append(Running(job, process, time.monotonic(), core))
             if not running or left <= 0:

@@ -47,14 +47,22 @@ def guess(case: Case, classifiers: int) -> float:
 
 
 def run(
-    cases: list[Case], data: Path, out: Path, classifiers: int, keep: bool, slots: int, minutes: float | None
+    cases: list[Case],
+    data: Path,
+    out: Path,
+    classifiers: int,
+    keep: bool,
+    device: str,
+    slots: int,
+    minutes: float | None,
 ) -> Outcome:
     """Does the missing cases; how long finished ones took is learnt from their files."""
     clock, jobs = Clock(), []
     for case in cases:
         label = f"{case.variant.name}/{case.key}"
         kind = f"{case.variant.name}/{case.task}-{case.budget}"
-        job = Job(label, kind, guess(case, classifiers), work, (case, data, out, classifiers, keep))
+        arguments = (case, data, out, classifiers, keep, device)
+        job = Job(label, kind, guess(case, classifiers), work, arguments, alone=device == "cpu")
         if case.path(out).is_file():
             clock.learn(job, json.loads(case.path(out).read_text())["seconds_all"])
         else:
