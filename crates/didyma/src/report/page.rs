@@ -82,6 +82,9 @@ fn facts(runs: &Comparison) -> Vec<(String, &'static str)> {
         if let Some(c2st) = run.summary.rounds.last().and_then(|round| round.scores.c2st) {
             facts.push((format!("{c2st:.3}"), "C2ST, 0.5 is perfect"));
         }
+        if let Some(apart) = run.summary.rounds.last().and_then(|round| round.disagreement) {
+            facts.push((format!("{apart:.3}"), "members apart, 0 is none"));
+        }
         facts.extend(run.summary.peak_rss_mb.map(|mb| (format!("{mb:.0} MB"), "memory")));
     } else {
         let cohorts = runs.cohorts.len();

@@ -2,10 +2,11 @@
 
 use super::{Manifest, RunDir, SUMMARY, warnings};
 use crate::error::Result;
-use crate::inference::RoundReport;
 use crate::inference::config::{Config, Inner};
+use crate::inference::{MemberReport, RoundReport};
 use crate::named::Named;
 use crate::storage::files::read_inside;
+use crate::training::StopReason;
 use crate::training::estimator::{Method, Pool, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,8 @@ impl Summary {
 
 /// C2ST from which a posterior is visibly not the reference.
 const VISIBLE: f64 = 0.6;
+/// How far apart members of an ensemble are from which a user is told.
+const APART: f64 = 0.2;
 
 /// What a user should know before trusting the posterior.
 fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
@@ -94,6 +97,8 @@ fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
             "training of round {number} diverged, and weights from before that were kept: lower train.rate"
         ));
     }
+    found.extend(rounds.iter().filter_map(left_out));
+    found.extend(rounds.last().and_then(apart));
     if let Some(c2st) = rounds.last().and_then(|last| last.scores.c2st).filter(|c| *c > VISIBLE) {
         found.push(format!(
             "a classifier tells the posterior from the reference in {:.1} % of cases (50 % would be perfect)",
@@ -107,6 +112,28 @@ fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
         ));
     }
     found
+}
+
+/// Members of an ensemble that a round did without.
+fn left_out(round: &RoundReport) -> Option<String> {
+    let diverged = |member: &&MemberReport| member.stop_reason == StopReason::Diverged;
+    let gone = round.members.iter().filter(diverged).count();
+    let members = round.members.len();
+    (gone > 0 && gone < members).then(|| {
+        let number = round.round;
+        format!(
+            "{gone} of {members} members diverged in round {number}, and its posterior is that of the others: lower train.rate"
+        )
+    })
+}
+
+/// Members of an ensemble that are not of one mind.
+fn apart(last: &RoundReport) -> Option<String> {
+    let (members, found) = (last.members.len(), last.disagreement.filter(|apart| *apart > APART)?);
+    Some(format!(
+        "the {members} members of the ensemble are {found:.2} apart at the observation (0: one law, 1: no overlap), and another \
+         seed may give another posterior: simulate more, or train longer"
+    ))
 }
 
 /// Round 2 has the fewest rows to take inner samples from. Methods without a top level always get one, which needs no

@@ -104,10 +104,12 @@ fn range(law: Law, values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// The epochs of the last round that has any.
+/// The epochs of the last round that has any, of the ensemble's first member that has.
 fn of_last_round(mut epochs: Vec<EpochRecord>) -> Vec<EpochRecord> {
     let last = epochs.last().map(|epoch| epoch.round);
     epochs.retain(|epoch| Some(epoch.round) == last);
+    let first = epochs.first().map(|epoch| epoch.member);
+    epochs.retain(|epoch| Some(epoch.member) == first);
     epochs
 }
 

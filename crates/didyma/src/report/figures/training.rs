@@ -59,6 +59,11 @@ fn of_round(run: &RunData, round: u32) -> impl Iterator<Item = &EpochRecord> {
     run.training.iter().filter(move |epoch| epoch.round == round)
 }
 
+/// Members that were trained in a round.
+fn members(run: &RunData, round: u32) -> u32 {
+    of_round(run, round).map(|epoch| epoch.member + 1).max().unwrap_or(0)
+}
+
 fn panel(canvas: &mut Canvas, corner: (f64, f64), round: u32, runs: &Comparison) {
     let epochs = || runs.runs().flat_map(|run| of_round(run, round));
     let losses = epochs().flat_map(|epoch| [epoch.train_loss, epoch.validation_loss]).flatten();
@@ -84,7 +89,9 @@ fn panel(canvas: &mut Canvas, corner: (f64, f64), round: u32, runs: &Comparison)
     canvas.text((frame.right(), frame.bottom() + 14.0), &format!("{last} epochs"), label);
     for (i, cohort) in runs.cohorts.iter().enumerate() {
         for run in &cohort.runs {
-            curves(canvas, &frame, Ink::Series(i), run, round);
+            for member in 0..members(run, round) {
+                curves(canvas, &frame, Ink::Series(i), run, (round, member));
+            }
         }
     }
 }
@@ -97,27 +104,37 @@ fn typical(mut losses: Vec<f64>) -> Scale {
     Scale::around(losses)
 }
 
-fn curves(canvas: &mut Canvas, frame: &Frame, ink: Ink, run: &RunData, round: u32) {
+fn curves(
+    canvas: &mut Canvas,
+    frame: &Frame,
+    ink: Ink,
+    run: &RunData,
+    (round, member): (u32, u32),
+) {
+    let all = || of_round(run, round).filter(move |epoch| epoch.member == member);
     // What is above the typical losses is drawn at the upper edge.
     let place = |epoch: &EpochRecord, loss: Option<f64>| {
         let (x, y) = frame.place(f64::from(epoch.epoch), loss?);
         Some((x, y.clamp(frame.corner.1, frame.bottom())))
     };
     // A point for each pixel is enough.
-    let thin = of_round(run, round).count().div_ceil(PANEL.0 as usize).max(1);
-    let epochs = || of_round(run, round).step_by(thin);
+    let thin = all().count().div_ceil(PANEL.0 as usize).max(1);
+    let epochs = || all().step_by(thin);
     let train: Vec<_> = epochs().filter_map(|e| place(e, e.train_loss)).collect();
     let held: Vec<_> = epochs().filter_map(|e| place(e, e.validation_loss)).collect();
     canvas.lines([train.as_slice()], Stroke::new(ink, 1.0).dashed());
     canvas.lines([held.as_slice()], Stroke::new(ink, 1.8));
-    let best = of_round(run, round)
-        .filter_map(|e| Some((e, e.validation_loss?)))
-        .min_by(|a, b| a.1.total_cmp(&b.1));
+    let losses = all().filter_map(|e| Some((e, e.validation_loss?)));
+    let best = losses.min_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((epoch, loss)) = best {
         let at = place(epoch, Some(loss)).unwrap_or(frame.corner);
         let seed = run.summary.seed;
-        let words =
-            format!("seed {seed}, best epoch {}: validation loss {}", epoch.epoch, number(loss));
+        let of = match members(run, round) {
+            1 => String::new(),
+            members => format!(", member {} of {members}", member + 1),
+        };
+        let (best, loss) = (epoch.epoch, number(loss));
+        let words = format!("seed {seed}{of}, best epoch {best}: validation loss {loss}");
         canvas.telling(&words, |canvas| canvas.dot(at, 3.2, ink));
     }
 }

@@ -3,6 +3,7 @@
 use super::{run, samples, small, tiny};
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Plan;
+use didyma::run::{Manifest, Summary};
 use didyma::tasks::Task;
 use didyma::training::{
     AdamConfig, Cpu, Device, Engine, EngineState, Evaluator, Machine, StopReason,
@@ -192,4 +193,23 @@ fn a_member_that_diverges_is_left_out_and_may_come_back() {
     // Where all diverge there is nothing better than what they were.
     assert_eq!(members_and_stops(|engine| engine < 3), (vec![Diverged, Budget], vec![0, 3, 3]));
     assert_eq!(members_and_stops(|_| true), (vec![Diverged, Diverged], vec![0, 0, 3]));
+}
+
+#[test]
+fn a_summary_tells_of_members_that_are_left_out_or_apart() {
+    let task = Task::named("two-moons").unwrap();
+    let mut reports = run(&task, &ensemble(3)).reports;
+    let manifest = Manifest::of_task("two-moons", ensemble(3));
+    let told = |reports: &[didyma::RoundReport]| {
+        Summary::new(&manifest, reports.to_vec()).warnings.join("\n")
+    };
+    reports[1].disagreement = Some(0.05);
+    assert!(!told(&reports).contains("members"), "{}", told(&reports));
+    reports[1].disagreement = Some(0.456);
+    assert!(told(&reports).contains("the 3 members of the ensemble are 0.46 apart"));
+    reports[0].members[2].stop_reason = StopReason::Diverged;
+    assert!(told(&reports).contains("1 of 3 members diverged in round 1, and its posterior"));
+    // Where all diverged, the round did, and says so.
+    reports[0].members.iter_mut().for_each(|member| member.stop_reason = StopReason::Diverged);
+    assert!(!told(&reports).contains("members diverged"));
 }
