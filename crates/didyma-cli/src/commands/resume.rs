@@ -41,9 +41,19 @@ pub struct ResumeArgs {
     /// Print the summary as one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
+
+    /// What a run is told at its beginning, and for life.
+    #[arg(long, hide = true, value_name = "COUNT")]
+    pub members: Option<String>,
 }
 
 pub fn run(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+    if args.members.is_some() {
+        bail!(
+            "--members: a run goes on with the members that it began with: leave it out, or begin another run with \
+             `didyma infer`"
+        );
+    }
     if SeedSweep::is_at(&args.dir) {
         return seeds::resume(args);
     }

@@ -71,17 +71,23 @@ fn go_on(dir: &str, begin: &[&str]) -> Vec<String> {
 /// DIDYMA_KILLS is how many; they are spread over the time that the run takes.
 #[test]
 fn killed_at_any_moment_a_run_ends_with_the_same_bytes_and_loses_no_simulation() {
-    let kills = std::env::var("DIDYMA_KILLS").map_or(6, |n| n.parse().expect("a number"));
-    let folder = Folder::new("kills");
+    let kills: u32 = std::env::var("DIDYMA_KILLS").map_or(6, |n| n.parse().expect("a number"));
+    kill_and_go_on("kills", kills.div_ceil(2), &SETTINGS);
+    let members = ["--members", "2", "--set", "train.steps=75"];
+    kill_and_go_on("kills-members", kills.div_ceil(2), &[&SETTINGS[..], &members].concat());
+}
+
+fn kill_and_go_on(name: &str, kills: u32, settings: &[&str]) {
+    let folder = Folder::new(name);
     let whole = folder.file("whole");
     let clock = Instant::now();
-    done(&tiny(TASK, &whole, &SETTINGS));
+    done(&tiny(TASK, &whole, settings));
     let duration = clock.elapsed().as_secs_f64();
     eprintln!("uninterrupted: {duration:.3} s");
     let mut numbers = Numbers(1);
     for kill in 0..kills {
         let dir = folder.file(&kill.to_string());
-        let begin = tiny(TASK, &dir, &SETTINGS);
+        let begin = tiny(TASK, &dir, settings);
         let delay = duration * (f64::from(kill) + numbers.next()) / f64::from(kills);
         kill_after(&begin, Duration::from_secs_f64(delay));
         let (mut before, words) = stored(&dir);
@@ -98,6 +104,8 @@ fn killed_at_any_moment_a_run_ends_with_the_same_bytes_and_loses_no_simulation()
             eprintln!("    and after {delay:.3} s more: {words}");
             expect_kept(&before, &after);
             before = after;
+            // The models of finished rounds are enough to go on.
+            let _ = std::fs::remove_file(Path::new(&dir).join(CHECKPOINT));
         }
         let again = go_on(&dir, &begin);
         done(&again.iter().map(String::as_str).collect::<Vec<_>>());
@@ -105,6 +113,21 @@ fn killed_at_any_moment_a_run_ends_with_the_same_bytes_and_loses_no_simulation()
         expect_same(&dir, &whole, &format!("kill {kill}"));
         std::fs::remove_dir_all(&dir).expect("it is ours");
     }
+}
+
+#[test]
+fn a_run_has_its_members_for_life() {
+    let folder = Folder::new("members");
+    let dir = folder.file("run");
+    refused(&tiny("two-moons", &dir, &["--members", "0"]), &["members is 0", "between 1 and 64"]);
+    assert!(!Path::new(&dir).exists());
+    done(&tiny("two-moons", &dir, &["--members", "2", "--set", "rounds=1"]));
+    refused(
+        &["resume", &dir, "--members", "3"],
+        &["--members: a run goes on with the members that it began with"],
+    );
+    let shown = done(&["show", &dir]);
+    assert!(shown.contains(", members 0."), "{shown}");
 }
 
 fn expect_kept(before: &[SimulatedRow], after: &[SimulatedRow]) {
