@@ -1,6 +1,7 @@
 """Several methods on a problem whose posterior is known: Two Moons, or another of didyma.tasks.
 
-C2ST is the accuracy of a classifier that tells samples from exact ones: 0.5 if it cannot, 1 if it always can.
+C2ST is the accuracy of a classifier that tells samples from exact ones: 0.5 if it cannot, 1 if it always can. It is a mean
+over four classifier seeds, and ± its standard error over them.
 
     python comparing_methods.py [FOLDER]                # a minute or two; writes into out/compared
     python comparing_methods.py --task lotka-volterra --rounds 10 --simulations 1000 --methods tsnpe tgrr snse
@@ -44,10 +45,10 @@ def main() -> None:
                 progress=False,
             )
         samples = result.posterior.sample((2000,), seed=1)
-        c2st = didyma.metrics.c2st(reference, samples)
+        c2st, error = didyma.metrics.c2st_with_error(reference, samples)
         mmd2 = didyma.metrics.mmd2(reference, samples)
         seconds = result.summary().to_dict()["seconds_total"]
-        print(f"{method:10} C2ST {c2st:.3f}  MMD2 {mmd2:.4f}  {seconds:4.0f} s", flush=True)
+        print(f"{method:10} C2ST {c2st:.3f} ± {error:.3f}  MMD2 {mmd2:.4f}  {seconds:4.0f} s", flush=True)
         results.append(result)
 
     # One page with all of them side by side; the dashed lines are the exact posterior.

@@ -3,6 +3,8 @@
 use crate::arrays::{Numbers, limited, numbers, rows, shape_text, vector, whole};
 use crate::errors::Kind;
 use crate::wait::wait;
+use didyma::math::Estimate;
+use didyma::metrics::CLASSIFIER_SEEDS;
 use didyma::rng::Streams;
 use didyma::{Rows, metrics, parallel};
 use pyo3::prelude::*;
@@ -10,6 +12,7 @@ use pyo3::types::PyModule;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(c2st, module)?)?;
+    module.add_function(wrap_pyfunction!(c2st_with_error, module)?)?;
     module.add_function(wrap_pyfunction!(mmd2, module)?)?;
     module.add_function(wrap_pyfunction!(sliced_wasserstein, module)?)?;
     module.add_function(wrap_pyfunction!(median_distance, module)?)
@@ -45,25 +48,61 @@ impl Sets {
     }
 }
 
-/// Accuracy of a classifier that tells samples from the reference: 0.5 if it cannot, 1 if it always can.
+/// Accuracy of a classifier that tells samples from the reference: 0.5 if it cannot, 1 if it always can. The mean over
+/// so many classifier seeds (4).
 ///
 /// Of sets of unequal size the first rows of the larger one are used, so that guessing gives 0.5.
 #[pyfunction]
-#[pyo3(signature = (reference, samples, *, seed=None))]
+#[pyo3(signature = (reference, samples, *, seeds=None, seed=None))]
 fn c2st(
     py: Python<'_>,
     reference: &Bound<'_, PyAny>,
     samples: &Bound<'_, PyAny>,
+    seeds: Option<&Bound<'_, PyAny>>,
     seed: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<f64> {
+    let seeds = limited("seeds", seeds, CLASSIFIER_SEEDS)?;
+    Ok(estimate(py, (reference, samples), seeds, seed)?.mean)
+}
+
+/// C2ST, the mean over so many classifier seeds (4), and its standard error over these seeds: `mean, error = …`.
+///
+/// The error says how far more classifier seeds could move the mean for the same rows; how far other rows would is not
+/// part of it.
+#[pyfunction]
+#[pyo3(signature = (reference, samples, *, seeds=None, seed=None))]
+fn c2st_with_error(
+    py: Python<'_>,
+    reference: &Bound<'_, PyAny>,
+    samples: &Bound<'_, PyAny>,
+    seeds: Option<&Bound<'_, PyAny>>,
+    seed: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(f64, f64)> {
+    let seeds = limited("seeds", seeds, CLASSIFIER_SEEDS)?;
+    if seeds < 2 {
+        return Err(Kind::Input.error("seeds is 1: an error needs 2 or more".to_owned()));
+    }
+    let Estimate { mean, error } = estimate(py, (reference, samples), seeds, seed)?;
+    Ok((mean, error))
+}
+
+/// The C2ST of sets that are cut to one size.
+fn estimate(
+    py: Python<'_>,
+    (reference, samples): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
+    seeds: usize,
+    seed: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Estimate> {
     let seed = whole("seed", seed)?.unwrap_or(1);
     let mut sets = Sets::new(reference, samples)?;
     let least = sets.reference.len().min(sets.samples.len());
     sets.reference.truncate(least);
     sets.samples.truncate(least);
     wait(py, move || {
-        let (reference, samples) = sets.rows()?;
-        metrics::c2st(reference, samples, parallel::cores(), &Streams::new(seed))
+        let ((reference, samples), streams) = (sets.rows()?, Streams::new(seed));
+        let by_seed =
+            metrics::c2st_by_seed(reference, samples, seeds, parallel::cores(), &streams)?;
+        Ok(Estimate::of(&by_seed))
     })
 }
 

@@ -3,7 +3,7 @@
 //! `cargo bench -p didyma --bench metrics`
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use didyma::metrics::{c2st, mmd2, sliced_wasserstein};
+use didyma::metrics::{c2st, c2st_by_seed, mmd2, sliced_wasserstein};
 use didyma::rng::{Purpose, Streams};
 use didyma::{Rows, parallel};
 use rand::RngExt;
@@ -16,7 +16,7 @@ fn metrics(criterion: &mut Criterion) {
     let (streams, threads) = (Streams::new(1), parallel::cores());
     let mut group = criterion.benchmark_group("metrics");
     group.sample_size(10).warm_up_time(Duration::from_millis(500));
-    for dim in [2, 4, 8] {
+    for dim in [2, 3, 4, 8] {
         let draw = |index, shift: f64| -> Vec<f64> {
             let mut rng = streams.stream(Purpose::Synthetic, 0, index);
             (0..N * dim).map(|_| shift + rng.sample::<f64, _>(StandardNormal)).collect()
@@ -27,6 +27,9 @@ fn metrics(criterion: &mut Criterion) {
         let id = |name| BenchmarkId::new(name, dim);
         group.bench_function(id("c2st"), |bench| {
             bench.iter(|| c2st(a, b, threads, &streams).expect("valid sets"));
+        });
+        group.bench_function(id("c2st_of_one_seed"), |bench| {
+            bench.iter(|| c2st_by_seed(a, b, 1, threads, &streams).expect("valid sets"));
         });
         group.bench_function(id("mmd2"), |bench| {
             bench.iter(|| mmd2(a, b, threads).expect("valid sets"));

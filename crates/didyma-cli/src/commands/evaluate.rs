@@ -4,6 +4,7 @@ use crate::ExitCode;
 use crate::arguments::{RunArgs, columns_of};
 use crate::output::show;
 use clap::Parser;
+use didyma::metrics::CLASSIFIER_SEEDS;
 use didyma::rng::Streams;
 use didyma::run::RunDir;
 use didyma::{Judge, Rows, Scores, TaskJudge};
@@ -71,15 +72,24 @@ impl fmt::Display for Evaluation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { task, rounds, reference, scores } = self;
         write!(f, "{task} after {rounds} rounds, reference: {reference}")?;
-        for (name, value, about) in [
-            ("C2ST", scores.c2st, "0.5: cannot be told from the reference, 1: always"),
-            ("MMD^2", scores.mmd2, "0: the same law"),
-            ("LMD", scores.lmd, "log of the median distance of simulations to the observation"),
-            ("NLOG", scores.nlog, "-log of the posterior's density at the true parameters"),
+        let c2st = format!(
+            "0.5: cannot be told from the reference, 1: always (over {CLASSIFIER_SEEDS} classifier seeds)"
+        );
+        for (name, value, error, about) in [
+            ("C2ST", scores.c2st, scores.c2st_error, &*c2st),
+            ("MMD^2", scores.mmd2, None, "0: the same law"),
+            (
+                "LMD",
+                scores.lmd,
+                None,
+                "log of the median distance of simulations to the observation",
+            ),
+            ("NLOG", scores.nlog, None, "-log of the posterior's density at the true parameters"),
         ] {
+            let error = error.map_or(String::new(), |error| format!("± {error:.4}"));
             match value {
-                Some(value) => write!(f, "\n  {name:<5}  {value:>9.4}   {about}")?,
-                None => write!(f, "\n  {name:<5}  {:>9}   no reference samples", "-")?,
+                Some(value) => write!(f, "\n  {name:<5}  {value:>9.4} {error:<8}   {about}")?,
+                None => write!(f, "\n  {name:<5}  {:>9} {:<8}   no reference samples", "-", "")?,
             }
         }
         Ok(())

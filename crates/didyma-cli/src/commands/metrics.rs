@@ -5,7 +5,8 @@ use crate::arguments::{ProblemChoice, RunArgs, given};
 use crate::output::show;
 use anyhow::{Context, bail};
 use clap::Parser;
-use didyma::metrics::{c2st, median_distance, mmd2, sliced_wasserstein};
+use didyma::math::Estimate;
+use didyma::metrics::{CLASSIFIER_SEEDS, c2st, median_distance, mmd2, sliced_wasserstein};
 use didyma::rng::{Purpose, Streams};
 use didyma::storage::Table;
 use didyma::tasks::Task;
@@ -61,7 +62,10 @@ const PROJECTIONS: usize = 200;
 /// Distances; the field names are the JSON keys.
 #[derive(Debug, Serialize)]
 struct MetricsReport {
+    /// Mean over classifier seeds, and its standard error over them.
     c2st: f64,
+    c2st_error: f64,
+    c2st_seeds: usize,
     c2st_rows: usize,
     mmd2: f64,
     sliced_wasserstein: f64,
@@ -98,9 +102,12 @@ fn metrics(args: &MetricsArgs) -> anyhow::Result<MetricsReport> {
     let rows = reference.len().min(samples.len());
     // First, since it can refuse a row.
     let lmd = task.map(|task| lmd(&task, samples, &args.samples, &args.run)).transpose()?;
+    // With unequal numbers a classifier could always name the larger set.
+    let c2st = c2st(first(reference, rows)?, first(samples, rows)?, threads, &streams)?;
     Ok(MetricsReport {
-        // With unequal numbers a classifier could always name the larger set.
-        c2st: c2st(first(reference, rows)?, first(samples, rows)?, threads, &streams)?,
+        c2st: c2st.mean,
+        c2st_error: c2st.error,
+        c2st_seeds: CLASSIFIER_SEEDS,
         c2st_rows: rows,
         mmd2: mmd2(reference, samples, threads)?,
         sliced_wasserstein: sliced_wasserstein(reference, samples, PROJECTIONS, threads, &streams)?,
@@ -148,21 +155,21 @@ fn lmd(task: &Task, samples: Rows, path: &Path, run: &RunArgs) -> anyhow::Result
 
 impl fmt::Display for MetricsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { c2st, mmd2, sliced_wasserstein, reference_rows, sample_rows, columns, .. } =
-            self;
+        let Self { mmd2, sliced_wasserstein, reference_rows, sample_rows, columns, .. } = self;
         writeln!(
             f,
             "{reference_rows} reference and {sample_rows} sample rows of {columns} columns"
         )?;
-        let rows = self.c2st_rows;
+        let (rows, seeds) = (self.c2st_rows, self.c2st_seeds);
         let equal = if reference_rows == sample_rows {
             String::new()
         } else {
-            format!(" (first {rows} rows of each)")
+            format!(", first {rows} rows of each")
         };
+        let c2st = Estimate { mean: self.c2st, error: self.c2st_error };
         writeln!(
             f,
-            "  C2ST                {c2st:.4}   0.5: cannot be told apart, 1: always{equal}"
+            "  C2ST                {c2st:.4}   0.5: cannot be told apart, 1: always (over {seeds} classifier seeds{equal})"
         )?;
         writeln!(f, "  MMD^2               {mmd2:.6}   0: the same law")?;
         write!(f, "  sliced Wasserstein  {sliced_wasserstein:.5}   mean shift along a line")?;

@@ -1,6 +1,6 @@
 //! `didyma tasks`, `simulate`, `reference`, `abc` and `metrics`.
 
-use super::{Folder, didyma, json, number, refused, text};
+use super::{Folder, didyma, done, json, number, refused, text};
 use serde_json::Value;
 use std::path::Path;
 
@@ -51,6 +51,11 @@ fn samples_are_compared() {
     let same = json(&["metrics", &a, &b, "--task", "two-moons"]);
     // 1,000 against 1,000 exact draws: a standard error of about 0.5/√2000 = 0.011 for C2ST.
     assert!((number(&same["c2st"]) - 0.5).abs() < 0.05, "{same}");
+    assert_eq!(same["c2st_seeds"].as_u64(), Some(4));
+    let told = done(&["metrics", &a, &b]);
+    let c2st = ["c2st", "c2st_error"].map(|key| format!("{:.4}", number(&same[key])));
+    assert!(told.contains(&c2st.join(" ± ")), "{told}");
+    assert!(told.contains("(over 4 classifier seeds)"), "{told}");
     assert!(
         number(&same["mmd2"]).abs() < 0.005 && number(&same["sliced_wasserstein"]) < 0.03,
         "{same}"

@@ -109,7 +109,7 @@ fn a_posterior_is_evaluated() {
     assert_eq!((&own["task"], &own["rounds"]), (&"two-moons".into(), &3.into()));
     let shown = json(&["show", run()]);
     // The same seed, samples and reference as in the run: the same scores.
-    for key in ["c2st", "mmd2", "lmd", "nlog"] {
+    for key in ["c2st", "c2st_error", "mmd2", "lmd", "nlog"] {
         assert_eq!(own[key], shown["rounds"][2][key], "{key}");
     }
     let reference = folder.file("reference.csv");
@@ -117,7 +117,11 @@ fn a_posterior_is_evaluated() {
     let found = json(&["evaluate", run(), "--reference", &reference]);
     // The posterior against itself, 400 against 400: a standard error of about 0.5/√800 = 0.018.
     assert!((number(&found["c2st"]) - 0.5).abs() < 0.09, "{found}");
-    assert!(done(&["evaluate", run(), "--reference", &reference]).contains("reference.csv"));
+    let told = done(&["evaluate", run(), "--reference", &reference]);
+    let c2st = ["c2st", "c2st_error"].map(|key| format!("{:.4}", number(&found[key])));
+    for part in ["reference.csv", &c2st.join(" ± "), "(over 4 classifier seeds)"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
     let few = folder.write("few.csv", "0.1,0.2\n");
     refused(&["evaluate", run(), "--reference", &few], &["reference has 1 rows"]);
     let wrong = folder.write("wrong.csv", "a,b\n0.1,0.2\n");

@@ -26,6 +26,7 @@ fn expect_round(round: &Value, i: usize) {
         "train_loss",
         "validation_loss",
         "c2st",
+        "c2st_error",
         "mmd2",
         "lmd",
         "nlog",
@@ -38,7 +39,7 @@ fn expect_round(round: &Value, i: usize) {
     assert_eq!(number(&round["outside_prior"]), 0.0, "{round}");
     let c2st = number(&round["c2st"]);
     assert!((0.4..=1.0).contains(&c2st), "{round}");
-    for key in ["mmd2", "lmd", "nlog", "train_loss", "validation_loss"] {
+    for key in ["c2st_error", "mmd2", "lmd", "nlog", "train_loss", "validation_loss"] {
         assert!(round[key].is_number(), "{key}: {round}");
     }
     // Whole epochs until there are 60 steps, or fewer.

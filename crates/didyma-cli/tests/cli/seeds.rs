@@ -42,6 +42,9 @@ fn the_runs_of_several_seeds_are_those_made_alone() {
     std::fs::remove_file(format!("{all}/seed-7/posterior.csv")).expect("it is ours");
     let shown = done(&["show", &all]);
     assert!(shown.contains("2 of 3 runs finished") && shown.contains("not begun"), "{shown}");
+    let scores = &found["runs"][0]["rounds"][1];
+    let c2st = ["c2st", "c2st_error"].map(|key| format!("{:.3}", number(&scores[key])));
+    assert!(shown.contains(&format!("    5     {}  ", c2st.join(" ± "))), "{shown}");
     let output = didyma(&["resume", &all]);
     let told = text(&output.stderr);
     assert!(output.status.success() && told.contains("1 of 3 done before"), "{told}");

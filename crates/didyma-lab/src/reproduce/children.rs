@@ -169,8 +169,8 @@ fn outcome(
     match summary {
         Ok(summary) if summary.finished && status.success() => {
             let scores = summary.rounds.last().map(|round| round.scores).unwrap_or_default();
-            let score = match (scores.c2st, scores.lmd) {
-                (Some(c2st), _) => format!("C2ST {c2st:.3}, "),
+            let score = match (scores.c2st_words(3), scores.lmd) {
+                (Some(c2st), _) => format!("C2ST {c2st}, "),
                 (None, Some(lmd)) => format!("LMD {lmd:.3}, "),
                 _ => String::new(),
             };

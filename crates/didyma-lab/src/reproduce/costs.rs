@@ -3,7 +3,7 @@
 use super::paper::{self, Printed};
 use super::plan::{GROWTH, LONG, NEURON, NEURONS, Tasks};
 use super::results::{Results, cell, table};
-use super::tables::{c2st, strings};
+use super::tables::strings;
 use super::{Section, Target};
 use didyma::RoundReport;
 use didyma::run::Summary;
@@ -68,13 +68,19 @@ fn long_run(results: &Results) -> String {
     let Some(run) = results.of(LONG.name, "two-moons").next() else { return String::new() };
     let seconds = |r: &RoundReport| r.seconds_simulate + r.seconds_train + r.seconds_score;
     let each: Vec<String> = run.rounds.iter().map(|r| format!("{:.1}", seconds(r))).collect();
-    let last = run.rounds.last().and_then(c2st).map_or("–".to_owned(), |c| format!("{c:.3}"));
+    let last = last_c2st(run);
     format!(
         "\nTwo Moons, {} rounds of TGRR: {:.0} s, C2ST {last}. Seconds of each round: {}.\n",
         run.rounds.len(),
         run.seconds_total,
         each.join(", ")
     )
+}
+
+/// The C2ST of a run's last round with its standard error over classifier seeds, or a dash.
+fn last_c2st(run: &Summary) -> String {
+    let words = run.rounds.last().and_then(|round| round.scores.c2st_words(3));
+    words.unwrap_or("–".to_owned())
 }
 
 /// Seconds and accuracy by the number of simulations.
@@ -89,19 +95,16 @@ fn growth(results: &Results, (task, title): (&str, &str)) -> (String, Option<Str
     }
     let rows: Vec<Vec<String>> = points
         .iter()
-        .map(|(n, s)| {
-            let score =
-                s.rounds.last().and_then(c2st).map_or("–".to_owned(), |c| format!("{c:.3}"));
-            vec![n.to_string(), format!("{:.0}", s.seconds_total), score]
-        })
+        .map(|(n, s)| vec![n.to_string(), format!("{:.0}", s.seconds_total), last_c2st(s)])
         .collect();
     let head = strings(&["simulations", "seconds", "C2ST"]);
     let text = format!(
-        "\nTGRR on {title} by the number of simulations, seed 1:\n\n{}",
+        "\nTGRR on {title} by the number of simulations, seed 1 (± over classifier seeds):\n\n{}",
         table(&head, &rows)
     );
-    let curve = |name: &str, of: &dyn Fn(&Summary) -> Option<f64>| {
-        let point = |(x, s): &(f64, &Summary)| of(s).map(|y| CurvePoint { x: *x, y, error: 0.0 });
+    let curve = |name: &str, of: &dyn Fn(&Summary) -> Option<(f64, f64)>| {
+        let point =
+            |(x, s): &(f64, &Summary)| of(s).map(|(y, error)| CurvePoint { x: *x, y, error });
         Curve {
             name: name.to_owned(),
             points: points.iter().filter_map(point).collect(),
@@ -116,9 +119,13 @@ fn growth(results: &Results, (task, title): (&str, &str)) -> (String, Option<Str
         log_y: false,
         curves: vec![curve],
     };
+    let scored = |s: &Summary| {
+        let scores = s.rounds.last()?.scores;
+        Some((scores.c2st?, scores.c2st_error.unwrap_or(0.0)))
+    };
     let panels = [
-        panel("seconds", curve("TGRR", &|s| Some(s.seconds_total))),
-        panel("C2ST", curve("TGRR", &|s| s.rounds.last().and_then(c2st))),
+        panel("seconds", curve("TGRR", &|s| Some((s.seconds_total, 0.0)))),
+        panel("C2ST", curve("TGRR", &scored)),
     ];
     (text, Some(curves("Cost by the number of simulations", &panels, Place::Alone)))
 }

@@ -95,17 +95,19 @@ impl<'c> Results<'c> {
 
     /// All rounds of all runs as a table.
     pub fn csv(&self) -> String {
-        let mut text = "variant,task,seed,round,c2st,mmd2,lmd,nlog,outside_prior,seconds_simulate,\
+        let mut text =
+            "variant,task,seed,round,c2st,c2st_error,mmd2,lmd,nlog,outside_prior,seconds_simulate,\
                         seconds_train,seconds_score,peak_rss_mb\n"
-            .to_owned();
+                .to_owned();
         let number = |value: Option<f64>| value.map_or(String::new(), |v| v.to_string());
         for (run, summary) in &self.runs {
             for round in &summary.rounds {
                 let RoundReport { scores, outside_prior, seconds_simulate, .. } = round;
-                let [c2st, mmd2, lmd, nlog] =
-                    [scores.c2st, scores.mmd2, scores.lmd, scores.nlog].map(number);
+                let [c2st, error, mmd2, lmd, nlog] =
+                    [scores.c2st, scores.c2st_error, scores.mmd2, scores.lmd, scores.nlog]
+                        .map(number);
                 text.push_str(&format!(
-                    "{},{},{},{},{c2st},{mmd2},{lmd},{nlog},{outside_prior},{seconds_simulate},{},{},{}\n",
+                    "{},{},{},{},{c2st},{error},{mmd2},{lmd},{nlog},{outside_prior},{seconds_simulate},{},{},{}\n",
                     run.variant.name,
                     run.task,
                     run.config.seed,

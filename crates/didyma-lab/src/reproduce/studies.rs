@@ -14,10 +14,6 @@ use didyma_plot::{Curve, CurvePoint, Panel, Place, curves};
 /// The seed of the studies.
 const SEED: u64 = 1;
 
-fn told(estimate: &Estimate, digits: usize) -> String {
-    format!("{:.digits$} ± {:.digits$}", estimate.mean, estimate.error)
-}
-
 /// What an error of the loss costs, for four schemes.
 pub fn complexity(quick: bool) -> anyhow::Result<Section> {
     let toy = Toy::named("benign").expect("a toy");
@@ -37,7 +33,7 @@ pub fn complexity(quick: bool) -> anyhow::Result<Section> {
         rows.push(vec![
             scheme.name().to_owned(),
             format!("{theory:.0}"),
-            told(exponent, 3),
+            format!("{exponent:.3}"),
             format!("{predicted:.3}"),
             verdict.to_owned(),
         ]);

@@ -7,6 +7,7 @@ use super::{Reproduction, Section, Target};
 use didyma::estimator::alpha::{GrrObjective, Model, advise, grr_alpha};
 use didyma::estimator::{Coupling, Method, Settings, Source};
 use didyma::levels::{LevelStudy, TrainedFlow, level_settings};
+use didyma::metrics::CLASSIFIER_SEEDS;
 use didyma::rng::Streams;
 use didyma::run::{RunDir, Summary};
 use didyma::{Named, RoundReport, parallel};
@@ -15,7 +16,7 @@ pub fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-pub fn c2st(round: &RoundReport) -> Option<f64> {
+fn c2st(round: &RoundReport) -> Option<f64> {
     round.scores.c2st
 }
 
@@ -118,7 +119,8 @@ pub fn table_2(results: &Results, tasks: Tasks) -> Section {
     head.extend(tasks.iter().map(|(_, title)| (*title).to_owned()));
     head.push("seconds a run".to_owned());
     let mut text = format!(
-        "C2ST after the last round, mean ± standard error over the seeds (0.5 is perfect; its own noise is about 0.01).\n\n{}\n",
+        "C2ST after the last round, mean ± standard error over the runs' seeds (0.5 is perfect). That of each run is the mean \
+         over {CLASSIFIER_SEEDS} classifier seeds.\n\n{}\n",
         table(&head, &rows)
     );
     for (i, (task, title)) in tasks.iter().enumerate() {

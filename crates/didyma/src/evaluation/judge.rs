@@ -63,8 +63,10 @@ impl Judge for TaskJudge<'_> {
         let samples = Rows::new("samples", &samples, dim)?;
         let reference = self.reference.as_ref().map(|rows| Rows::new("reference", rows, dim));
         let reference = reference.transpose()?;
+        let c2st = reference.map(|r| c2st(r, samples, *threads, streams)).transpose()?;
         Ok(Scores {
-            c2st: reference.map(|r| c2st(r, samples, *threads, streams)).transpose()?,
+            c2st: c2st.map(|found| found.mean),
+            c2st_error: c2st.map(|found| found.error),
             mmd2: reference.map(|r| mmd2(r, samples, *threads)).transpose()?,
             lmd: self.lmd(samples, round)?,
             nlog: self.nlog(posterior)?,

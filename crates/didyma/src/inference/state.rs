@@ -4,6 +4,7 @@ use crate::density::coordinates::Coordinates;
 use crate::error::Result;
 use crate::inference::failures::ValidityReport;
 use crate::inference::posterior::Posterior;
+use crate::math::Estimate;
 use crate::problem::Oddity;
 use crate::training::{EngineState, EpochReport, FitState, StopReason};
 use serde::{Deserialize, Serialize};
@@ -17,14 +18,28 @@ pub trait Judge {
 /// What was measured of a posterior, where it could be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Accuracy of a classifier that tells the samples from the reference: ½ is best.
+    /// Accuracy of a classifier that tells the samples from the reference, mean over classifier seeds: ½ is best.
     pub c2st: Option<f64>,
+    /// Its standard error over classifier seeds; none in older runs, which had a single seed.
+    #[serde(default)]
+    pub c2st_error: Option<f64>,
     /// Squared maximum mean discrepancy from the reference.
     pub mmd2: Option<f64>,
     /// Logarithm of the median distance of simulations from the observation.
     pub lmd: Option<f64>,
     /// −log of the posterior's density at the true parameters.
     pub nlog: Option<f64>,
+}
+
+impl Scores {
+    /// The C2ST in words, as `0.521 ± 0.004`; without its error if that is not known.
+    pub fn c2st_words(&self, digits: usize) -> Option<String> {
+        let mean = self.c2st?;
+        Some(match self.c2st_error {
+            Some(error) => format!("{:.digits$}", Estimate { mean, error }),
+            None => format!("{mean:.digits$}"),
+        })
+    }
 }
 
 /// One simulation of a run.
@@ -238,4 +253,23 @@ pub struct Inference {
     pub reports: Vec<RoundReport>,
     /// True if all rounds are finished; false if an observer stopped the run.
     pub finished: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of runs that were scored by a single classifier seed are still read, and say no error.
+    #[test]
+    fn older_scores_have_no_error() {
+        let stored = r#"{"c2st":0.5212,"mmd2":0.001,"lmd":null,"nlog":-4.0}"#;
+        let older: Scores = serde_json::from_str(stored).unwrap();
+        assert_eq!((older.c2st, older.c2st_error, older.lmd), (Some(0.5212), None, None));
+        assert_eq!(older.c2st_words(3).as_deref(), Some("0.521"));
+        let newer = Scores { c2st_error: Some(0.0042), ..older };
+        assert_eq!(newer.c2st_words(3).as_deref(), Some("0.521 ± 0.004"));
+        assert_eq!(Scores::default().c2st_words(3), None);
+        let again = serde_json::from_str(&serde_json::to_string(&newer).unwrap());
+        assert_eq!(again.ok(), Some(newer));
+    }
 }

@@ -1,6 +1,7 @@
 //! Mean, variance and kurtosis of a stream of numbers.
 
 use serde::Serialize;
+use std::fmt;
 
 /// A mean and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -9,6 +10,24 @@ pub struct Estimate {
     pub mean: f64,
     /// Its standard error.
     pub error: f64,
+}
+
+impl Estimate {
+    /// The mean of independent numbers, and its standard error: their standard deviation by the root of their number.
+    /// The error of fewer than two is NaN.
+    pub fn of(values: &[f64]) -> Self {
+        let (mean, deviation) = mean_and_deviation(values);
+        let error = deviation / (values.len() as f64).sqrt();
+        Self { mean, error: if values.len() < 2 { f64::NAN } else { error } }
+    }
+}
+
+/// As `0.521 ± 0.004`, with as many digits as are asked for, or three.
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(3);
+        write!(f, "{:.digits$} ± {:.digits$}", self.mean, self.error)
+    }
 }
 
 /// Sums of powers of deviations from the mean, updated one number at a time without cancellation (Pébay, 2008).
@@ -98,5 +117,10 @@ mod tests {
         close(moments.variance(), central(2) * n / (n - 1.0));
         close(moments.kurtosis(), central(4) / central(2).powi(2));
         close(moments.estimate().error, (central(2) / (n - 1.0)).sqrt());
+        let found = Estimate::of(&values);
+        close(found.mean, mean);
+        close(found.error, moments.estimate().error);
+        assert_eq!(format!("{found:.2}"), "1.29 ± 1.50");
+        assert!(Estimate::of(&[3.0]).error.is_nan());
     }
 }

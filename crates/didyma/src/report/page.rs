@@ -79,9 +79,8 @@ fn facts(runs: &Comparison) -> Vec<(String, &'static str)> {
         facts.push((format!("{done} / {all}"), "rounds"));
         facts.push((simulations.to_string(), "simulations"));
         facts.push((duration(run.summary.seconds_total), "wall-clock time"));
-        if let Some(c2st) = run.summary.rounds.last().and_then(|round| round.scores.c2st) {
-            facts.push((format!("{c2st:.3}"), "C2ST, 0.5 is perfect"));
-        }
+        let c2st = run.summary.rounds.last().and_then(|round| round.scores.c2st_words(3));
+        facts.extend(c2st.map(|c2st| (c2st, "C2ST, 0.5 is perfect")));
         if let Some(apart) = run.summary.rounds.last().and_then(|round| round.disagreement) {
             facts.push((format!("{apart:.3}"), "members apart, 0 is none"));
         }

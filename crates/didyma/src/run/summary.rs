@@ -99,9 +99,11 @@ fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
     }
     found.extend(rounds.iter().filter_map(left_out));
     found.extend(rounds.last().and_then(apart));
-    if let Some(c2st) = rounds.last().and_then(|last| last.scores.c2st).filter(|c| *c > VISIBLE) {
+    let scores = rounds.last().map(|last| last.scores).unwrap_or_default();
+    if let Some(c2st) = scores.c2st.filter(|c| *c > VISIBLE) {
+        let error = scores.c2st_error.map_or(String::new(), |e| format!(" ± {:.1}", 100.0 * e));
         found.push(format!(
-            "a classifier tells the posterior from the reference in {:.1} % of cases (50 % would be perfect)",
+            "a classifier tells the posterior from the reference in {:.1}{error} % of cases (50 % would be perfect)",
             100.0 * c2st
         ));
     }

@@ -49,6 +49,11 @@ pub fn numbers(shown: &Shown) -> [Option<f64>; 7] {
     ]
 }
 
+/// The standard error of a run's C2ST over classifier seeds; none if there is no C2ST, or an older one of a single seed.
+pub fn c2st_error(shown: &Shown) -> Option<f64> {
+    shown.overview().summary.rounds.last().and_then(|round| round.scores.c2st_error)
+}
+
 impl Mean {
     /// None of no values.
     fn of(values: &[f64]) -> Option<Self> {

@@ -1,6 +1,6 @@
 //! Runs of several seeds in short: a line for each, and how much they differ.
 
-use super::spread::{Mean, NUMBERS, ParameterMean, means, numbers, parameters};
+use super::spread::{Mean, NUMBERS, ParameterMean, c2st_error, means, numbers, parameters};
 use crate::commands::show::Shown;
 use crate::output::pasted;
 use crate::wording::sentence;
@@ -137,15 +137,28 @@ fn cell(value: Option<f64>, digits: usize, width: usize) -> String {
     value.map_or_else(|| " ".repeat(width), |value| format!("{value:>width$.digits$}"))
 }
 
+/// Columns of the error beside a C2ST, ` ± 0.004`.
+const ERROR: usize = 8;
+
 impl Table {
-    /// A line of the table: what it is of, its numbers, and words at its end.
-    fn line(&self, of: &str, numbers: [Option<f64>; 7], words: &str) -> String {
+    /// A line of the table: what it is of, its numbers, the error of the first, and words at its end.
+    fn line(&self, of: &str, numbers: [Option<f64>; 7], error: Option<f64>, words: &str) -> String {
         let mut text = format!("\n{of:>5}");
-        let cells = NUMBERS.iter().zip(numbers).zip(self.columns());
-        for (((name, _, digits), number), _) in cells.filter(|(_, there)| *there) {
+        let cells = NUMBERS.iter().zip(numbers).zip(self.columns()).enumerate();
+        for (i, (((name, _, digits), number), _)) in cells.filter(|(_, (_, there))| *there) {
             text.push_str(&format!("  {}", cell(number, *digits, name.len().max(8))));
+            if i == 0 && self.has_errors() {
+                let error = error.map_or(String::new(), |error| format!(" ± {error:.digits$}"));
+                text.push_str(&format!("{error:<ERROR$}"));
+            }
         }
         format!("{text}  {words}").trim_end().to_owned()
+    }
+
+    /// Tells if some run knows the error of its C2ST.
+    fn has_errors(&self) -> bool {
+        let error = |run: &Run| matches!(run, Run::Begun(shown) if c2st_error(shown).is_some());
+        self.runs.iter().any(error)
     }
 
     /// Marks the numbers that some run knows.
@@ -171,15 +184,17 @@ impl Table {
     /// A line for each run, then their mean and standard deviation.
     fn write_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n{:>5}", "seed")?;
-        for ((name, _, _), _) in NUMBERS.iter().zip(self.columns()).filter(|(_, there)| *there) {
-            write!(f, "  {name:>width$}", width = name.len().max(8))?;
+        let names = NUMBERS.iter().zip(self.columns()).enumerate();
+        for (i, ((name, _, _), _)) in names.filter(|(_, (_, there))| *there) {
+            let beside = if i == 0 && self.has_errors() { ERROR } else { 0 };
+            write!(f, "  {name:>width$}{:beside$}", "", width = name.len().max(8))?;
         }
         for run in &self.runs {
-            let numbers = match run {
-                Run::Begun(shown) => numbers(shown),
-                Run::Nothing { .. } => [None; 7],
+            let (numbers, error) = match run {
+                Run::Begun(shown) => (numbers(shown), c2st_error(shown)),
+                Run::Nothing { .. } => ([None; 7], None),
             };
-            f.write_str(&self.line(&run.seed().to_string(), numbers, &self.state(run)))?;
+            f.write_str(&self.line(&run.seed().to_string(), numbers, error, &self.state(run)))?;
         }
         if self.finished_runs < 2 {
             return Ok(());
@@ -191,8 +206,8 @@ impl Table {
             true => String::new(),
             false => format!("of {} finished runs", self.finished_runs),
         };
-        f.write_str(&self.line("mean", of(|mean| Some(mean.mean)), &words))?;
-        f.write_str(&self.line("sd", of(|mean| mean.sd), ""))
+        f.write_str(&self.line("mean", of(|mean| Some(mean.mean)), None, &words))?;
+        f.write_str(&self.line("sd", of(|mean| mean.sd), None, ""))
     }
 
     /// The posterior of each seed: agreement matters more than scores, and is known of every problem.

@@ -190,7 +190,13 @@ mod tests {
             seconds_score: 0.0,
             train_loss: Some(1.0),
             validation_loss: Some(1.5),
-            scores: Scores { c2st: Some(0.5), mmd2: None, lmd: Some(-2.25), nlog: Some(1.0) },
+            scores: Scores {
+                c2st: Some(0.5),
+                c2st_error: Some(0.004),
+                mmd2: None,
+                lmd: Some(-2.25),
+                nlog: Some(1.0),
+            },
             outside_prior: 0.0,
             members: Vec::new(),
             disagreement: None,
@@ -240,7 +246,8 @@ mod tests {
             "0 to 4, true 0.75",
             "losses of round 3, epochs 1 to 8",
             "training 0.125",
-            "round  2/10: 1000 simulations, 20 epochs (budget), loss 1.500, 3.0 s  C2ST 0.500",
+            "round  2/10: 1000 simulations, 20 epochs (budget), loss 1.500, 3.0 s\n",
+            "C2ST 0.500 ± 0.004",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }

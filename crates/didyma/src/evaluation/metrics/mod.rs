@@ -2,7 +2,7 @@
 //!
 //! | metric | 0 or best when | needs |
 //! |---|---|---|
-//! | [`c2st`] | ½: a classifier cannot tell the samples from the reference | two sets of samples |
+//! | [`c2st`] | ½: classifiers cannot tell the samples from the reference | two sets of samples |
 //! | [`mmd2`] | 0: means in a kernel's feature space agree; a little below is possible | two sets of samples |
 //! | [`sliced_wasserstein`] | 0: every projection has the same quantiles | two sets of samples |
 //! | [`median_distance`] | small: simulations from the samples resemble the observation | simulations |
@@ -17,7 +17,7 @@ mod distance;
 mod mmd;
 mod wasserstein;
 
-pub use c2st::c2st;
+pub use c2st::{CLASSIFIER_SEEDS, c2st, c2st_by_seed};
 pub use distance::{median_distance, nlog};
 pub use mmd::mmd2;
 pub use wasserstein::sliced_wasserstein;

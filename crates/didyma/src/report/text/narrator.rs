@@ -99,9 +99,10 @@ fn trained(training: &Training, epochs: u32) -> f64 {
 
 /// A finished round in one line.
 pub fn round_line(r: &RoundReport, rounds: u32) -> String {
-    let score = |name: &str, value: Option<f64>| {
-        value.map_or(String::new(), |value| format!("  {name} {value:.3}"))
+    let score = |name: &str, value: Option<String>| {
+        value.map_or(String::new(), |value| format!("  {name} {value}"))
     };
+    let number = |value: Option<f64>| value.map(|value| format!("{value:.3}"));
     let failed = if r.failures > 0 { format!(", {} failed", r.failures) } else { String::new() };
     let loss = r.validation_loss.map_or("none".to_owned(), |loss| format!("{loss:.3}"));
     let apart = r.disagreement.map_or(String::new(), |apart| format!(", members {apart:.3} apart"));
@@ -112,8 +113,8 @@ pub fn round_line(r: &RoundReport, rounds: u32) -> String {
         r.epochs,
         r.stop_reason.name(),
         r.seconds_simulate + r.seconds_train,
-        score("C2ST", r.scores.c2st),
-        score("LMD", r.scores.lmd),
-        score("NLOG", r.scores.nlog),
+        score("C2ST", r.scores.c2st_words(3)),
+        score("LMD", number(r.scores.lmd)),
+        score("NLOG", number(r.scores.nlog)),
     )
 }

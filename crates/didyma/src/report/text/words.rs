@@ -91,8 +91,8 @@ pub fn advice(run: &RunData) -> Vec<String> {
 /// What was looked at, where nothing speaks against the posterior.
 pub(crate) fn reassurance(run: &RunData) -> String {
     let mut looked = Vec::new();
-    if let Some(c2st) = run.summary.rounds.last().and_then(|round| round.scores.c2st) {
-        looked.push(format!("the reference posterior (C2ST {c2st:.3})"));
+    if let Some(c2st) = run.summary.rounds.last().and_then(|round| round.scores.c2st_words(3)) {
+        looked.push(format!("the reference posterior (C2ST {c2st})"));
     }
     match checks(run).len() {
         0 => {}

@@ -120,7 +120,7 @@ fn told_from(posterior: &Posterior, meaning: Meaning) -> f64 {
 
 fn compare(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (Rows::new("a", a, 2).unwrap(), Rows::new("b", b, 2).unwrap());
-    c2st(a, b, 2, &Streams::new(7)).unwrap()
+    c2st(a, b, 2, &Streams::new(7)).unwrap().mean
 }
 
 /// Two sets of 2000 from one law are told apart in 0.50 ± 0.01 of the cases (a binomial's standard error of 4000 answers is
