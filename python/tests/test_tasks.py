@@ -72,6 +72,13 @@ def test_metrics() -> None:
     # The accuracy of guessing has a standard deviation of 1/(2 sqrt(2000)); the classifier's folds share rows.
     assert didyma.metrics.c2st(a, b) == pytest.approx(0.5, abs=6 / (2 * np.sqrt(2000)))
     assert didyma.metrics.c2st(a, far) > 0.95 and didyma.metrics.c2st(a, far[:500]) > 0.95
+    mean, error = didyma.metrics.c2st_with_error(a, b)
+    assert mean == didyma.metrics.c2st(a, b) == didyma.metrics.c2st(a, b, seeds=4)
+    assert 0 < error < 0.05 and didyma.metrics.c2st(a, b, seeds=1) != mean
+    with pytest.raises(didyma.InputError, match="seeds is 1: an error needs 2 or more"):
+        didyma.metrics.c2st_with_error(a, b, seeds=1)
+    with pytest.raises(didyma.InputError, match="seeds is 0: give a number from 1"):
+        didyma.metrics.c2st(a, b, seeds=0)
     assert abs(didyma.metrics.mmd(a, b)) < 0.01 < didyma.metrics.mmd2(a, far)
     # A shift by (3, 3) is 3 sqrt(2) |cos| along a line, of which the mean is 3 sqrt(2) 2/pi.
     assert didyma.metrics.sliced_wasserstein(a, far) == pytest.approx(6 * np.sqrt(2) / np.pi, rel=0.1)

@@ -80,7 +80,7 @@ fn c2st_with_error(
 ) -> PyResult<(f64, f64)> {
     let seeds = limited("seeds", seeds, CLASSIFIER_SEEDS)?;
     if seeds < 2 {
-        return Err(Kind::Input.error("seeds is 1: an error needs 2 or more".to_owned()));
+        return Err(Kind::Input.error("seeds is 1: an error needs 2 or more"));
     }
     let Estimate { mean, error } = estimate(py, (reference, samples), seeds, seed)?;
     Ok((mean, error))

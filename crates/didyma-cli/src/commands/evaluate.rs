@@ -61,7 +61,7 @@ fn evaluate(args: &EvaluateArgs) -> anyhow::Result<Evaluation> {
         reference = path.display().to_string();
     }
     let rounds = run.rounds()?;
-    let scores = judge.score(&posterior, rounds as u32)?;
+    let scores = judge.score(&posterior, rounds as u32, true)?;
     if scores.c2st.is_none() {
         reference = "none, since this task has none (give one with --reference)".to_owned();
     }

@@ -1,6 +1,6 @@
 //! `didyma report` and `didyma plot`.
 
-use super::{Folder, done, finished, refused, tiny};
+use super::{Folder, done, finished, json, number, refused, tiny};
 use std::path::Path;
 
 fn run() -> &'static str {
@@ -12,7 +12,11 @@ fn a_run_ends_with_its_report() {
     let shown = done(&["show", run()]);
     assert!(shown.contains("finished-run/report.html"), "{shown}");
     let page = std::fs::read_to_string(finished().join("report.html")).expect("it was written");
-    for part in ["two-moons by tgrr", "fig-pairs", "fig-metrics", "fig-levels", "C2ST"] {
+    let last = &json(&["show", run()])["rounds"][2];
+    let c2st = ["c2st", "c2st_error"].map(|key| format!("{:.3}", number(&last[key]))).join(" ± ");
+    let fact = format!("<b>{c2st}</b><span class=\"muted\">C2ST, 0.5 is perfect");
+    let point = format!("round 3: C2ST {c2st}");
+    for part in ["two-moons by tgrr", "fig-pairs", "fig-metrics", "fig-levels", &fact, &point] {
         assert!(page.contains(part), "{part}");
     }
 }

@@ -331,12 +331,13 @@ impl<'a> Run<'a> {
         let streams = SampleStreams::new(self.streams, Purpose::Diagnostic, round);
         let outside_prior = posterior.mass_outside(streams, self.machine.threads)?;
         let clock = Instant::now();
+        let last = round == self.config.rounds;
         let scored = match self.config.scores {
             Scoring::Every => true,
-            Scoring::Last => round == self.config.rounds,
+            Scoring::Last => last,
             Scoring::None => false,
         };
-        let scores = match self.judge.filter(|_| scored).map(|j| j.score(&posterior, round)) {
+        let scores = match self.judge.filter(|_| scored).map(|j| j.score(&posterior, round, last)) {
             // A posterior that cannot be sampled has no scores; the round is saved all the same.
             None | Some(Err(Error::Leakage { .. })) => Scores::default(),
             Some(scores) => scores?,

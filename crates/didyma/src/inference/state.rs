@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Knows something of the truth.
 pub trait Judge {
-    /// How good the posterior of a round is.
-    fn score(&self, posterior: &Posterior, round: u32) -> Result<Scores>;
+    /// How good the posterior of a round is; more exactly of the last one, which is what a run comes to.
+    fn score(&self, posterior: &Posterior, round: u32, last: bool) -> Result<Scores>;
 }
 
 /// What was measured of a posterior, where it could be.

@@ -2,7 +2,8 @@
 
 use didyma::math::Estimate;
 use didyma::metrics::{
-    CLASSIFIER_SEEDS, c2st, c2st_by_seed, median_distance, mmd2, sliced_wasserstein,
+    CLASSIFIER_SEEDS, c2st, c2st_by_seed, c2st_of_one_fold, median_distance, mmd2,
+    sliced_wasserstein,
 };
 use didyma::rng::{Purpose, Streams};
 use didyma::{Result, Rows};
@@ -202,6 +203,11 @@ fn c2st_is_the_mean_over_classifier_seeds_with_its_standard_error() -> Result<()
     let found = c2st(a, b, 2, &Streams::new(9))?;
     // Sums of four numbers below 1, in another order at most.
     assert!((found.mean - mean).abs() < 1e-15 && (found.error - sd / 2.0).abs() < 1e-15);
+    // One fold each: another mean of the same, with a larger error.
+    let quick = c2st_of_one_fold(a, b, 2, &Streams::new(9))?;
+    assert_eq!(quick, c2st_of_one_fold(a, b, 3, &Streams::new(9))?);
+    // 80 rows of two classes a fold: a binomial's standard error of .056, by four folds .028, of which four are allowed.
+    assert!((quick.mean - found.mean).abs() < 0.112 && quick.error > 0.0, "{quick} {found}");
     for seeds in [0, 1001] {
         let message = by_seed(seeds).map_err(|e| e.to_string());
         assert!(message.is_err_and(|m| m.contains("but it must be between 1 and 1000")));

@@ -48,6 +48,18 @@ pub fn c2st(reference: Rows, samples: Rows, threads: usize, streams: &Streams) -
     Ok(Estimate::of(&by_seed))
 }
 
+/// The same from a fifth of the work: each seed is judged on one of its five folds alone. Its expectation is that of
+/// [`c2st`]. Its standard error is larger, since a seed then also chooses the rows that are asked about.
+pub fn c2st_of_one_fold(
+    reference: Rows,
+    samples: Rows,
+    threads: usize,
+    streams: &Streams,
+) -> Result<Estimate> {
+    let jobs: Vec<_> = (0..CLASSIFIER_SEEDS).map(|seed| (seed, seed % FOLDS)).collect();
+    Ok(Estimate::of(&accuracies(reference, samples, &jobs, threads, streams)?))
+}
+
 /// The accuracy of [`c2st`] for each of so many classifier seeds. A seed is the order of the rows, and so the folds,
 /// the first weights and the batches; the first seeds are the same, however many follow.
 pub fn c2st_by_seed(
@@ -57,24 +69,34 @@ pub fn c2st_by_seed(
     threads: usize,
     streams: &Streams,
 ) -> Result<Vec<f64>> {
-    check_sets(reference, samples, threads)?;
-    for rows in [reference, samples] {
-        rows.expect_rows_from(FOLDS, "at least one for each of the five folds; draw more")?;
-    }
     if !(1..=MOST_SEEDS).contains(&seeds) {
         return Err(Error::setting("seeds", seeds, "between 1 and 1000"));
     }
-    let data = scaled(reference, samples);
-    let labelled = Labelled::new(&data, reference.columns(), reference.len());
-    let accuracies = parallel::map(seeds * FOLDS, threads, |i| {
-        accuracy(labelled, streams, (i / FOLDS, i % FOLDS))
-    });
+    let jobs: Vec<_> = (0..seeds * FOLDS).map(|i| (i / FOLDS, i % FOLDS)).collect();
+    let accuracies = accuracies(reference, samples, &jobs, threads, streams)?;
     let mean = |folds: &[f64]| folds.iter().sum::<f64>() / FOLDS as f64;
     Ok(accuracies.chunks_exact(FOLDS).map(mean).collect())
 }
 
 /// Most classifier seeds: beyond, their error is nothing beside that of the rows.
 const MOST_SEEDS: usize = 1000;
+
+/// Accuracies of networks on these folds of these seeds.
+fn accuracies(
+    reference: Rows,
+    samples: Rows,
+    jobs: &[(usize, usize)],
+    threads: usize,
+    streams: &Streams,
+) -> Result<Vec<f64>> {
+    check_sets(reference, samples, threads)?;
+    for rows in [reference, samples] {
+        rows.expect_rows_from(FOLDS, "at least one for each of the five folds; draw more")?;
+    }
+    let data = scaled(reference, samples);
+    let labelled = Labelled::new(&data, reference.columns(), reference.len());
+    Ok(parallel::map(jobs.len(), threads, |i| accuracy(labelled, streams, jobs[i])))
+}
 
 /// Accuracy on a fold of a network that is trained on the others.
 fn accuracy(data: Labelled, streams: &Streams, (seed, fold): (usize, usize)) -> f64 {

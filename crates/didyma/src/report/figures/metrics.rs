@@ -74,7 +74,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     let title = "Quality by round".to_owned();
     let caption = "How close the posterior of each round is to the truth. C2ST: how often a classifier tells its samples \
                    from the reference, mean over classifier seeds; the bars of a single run are its standard error over \
-                   these seeds. LMD: log of the median distance of simulations to the observation. NLOG: −log of \
+                   these seeds, of which each asks about fewer rows before the last round. LMD: log of the median distance of simulations to the observation. NLOG: −log of \
                    the density at the true parameters."
         .to_owned();
     let told: Vec<String> = runs.cohorts.iter().map(|cohort| told(cohort, &scores)).collect();
