@@ -23,6 +23,10 @@ struct Score {
     ideal: Option<f64>,
 }
 
+/// A score of every run by round, and standard errors of a single run by round.
+type Line = [(u32, Vec<f64>)];
+type Bars = [(u32, f64)];
+
 const SCORES: [Score; 4] = [
     Score {
         name: "C2ST",
@@ -132,7 +136,7 @@ fn panel(canvas: &mut Canvas, corner: (f64, f64), score: &Score, runs: &Comparis
 }
 
 /// The error of a round; 0 where none is known.
-fn error_of(bars: &[(u32, f64)], round: u32) -> f64 {
+fn error_of(bars: &Bars, round: u32) -> f64 {
     bars.iter().find(|(of, _)| *of == round).map_or(0.0, |(_, error)| *error)
 }
 
@@ -141,7 +145,7 @@ fn series(
     canvas: &mut Canvas,
     frame: &Frame,
     ink: Ink,
-    (line, bars): (&[(u32, Vec<f64>)], &[(u32, f64)]),
+    (line, bars): (&Line, &Bars),
     (score, cohort): (&str, &Cohort),
 ) {
     let low = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
