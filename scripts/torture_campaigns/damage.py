@@ -120,7 +120,7 @@ def append(case: Case, path: Path, *_) -> None:
 def swap(case: Case, path: Path, files: list[Path], _) -> str | None:
     """Exchanges two files; the name of the other one."""
     other = case.random.choice(files)
-    if path.is_symlink() or not other.is_file():
+    if path.is_symlink() or other.is_symlink() or not other.is_file():
         return None
     one, two = path.read_bytes(), other.read_bytes()
     path.write_bytes(two)
