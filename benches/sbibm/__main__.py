@@ -8,15 +8,15 @@ from pathlib import Path
 
 import didyma
 
-from . import check, tables
-from .case import Variant
+from . import check, classifiers, forest, tables
+from .case import DRAWS, Variant
 from .data import DEFAULT, OBSERVATIONS, Refusal, prepare
 from .pool import Outcome, cores
 from .run import claim, expand, run, score
 from .tasks import TASKS
 
 OUT = Path("runs/sbibm")
-SCORES = ["c2st", "nlq", "nlq_true", "seconds", "cpu_seconds"]
+SCORES = ["c2st", "forest", "nlq", "nlq_true", "seconds", "cpu_seconds"]
 
 
 def numbers(text: str) -> list[int]:
@@ -102,7 +102,15 @@ def command_table(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def command_prepare(arguments: argparse.Namespace) -> int:
+    prepare(arguments.package, arguments.data)
+    return 0
+
+
 def command_check(arguments: argparse.Namespace) -> int:
+    if arguments.classifier:
+        print(classifiers.check_classifiers(arguments.data, arguments.rows, arguments.seeds))
+        return 0
     print(check.check_tasks(arguments.task, arguments.observation, arguments.data, arguments.rows, arguments.steps))
     print()
     print(check.check_solver(50))
@@ -116,7 +124,7 @@ def parser() -> argparse.ArgumentParser:
     each = commands.add_parser("prepare", help="pack sbibm's observations and references into one file")
     each.add_argument("--from", dest="package", type=Path, help="wheel or folder of sbibm (as it is installed)")
     each.add_argument("--data", type=Path, default=DEFAULT, help="file to make")
-    each.set_defaults(work=lambda a: prepare(a.package, a.data) or 0)
+    each.set_defaults(work=command_prepare)
 
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
@@ -146,12 +154,23 @@ def parser() -> argparse.ArgumentParser:
         work=lambda a: told(score(a.out, a.names, a.data, a.classifiers, a.jobs, a.minutes))
     )
 
+    each = commands.add_parser("forest", help="score kept draws by a random forest (needs scikit-learn)")
+    each.add_argument("names", nargs="*", help="variants (all)")
+    each.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
+    each.add_argument("--out", type=Path, default=OUT, help="folder of the cases")
+    each.add_argument("--jobs", type=int, default=len(cores()), help="processes side by side (cores)")
+    each.add_argument("--minutes", type=float, help="time limit; what is not done then is left out")
+    each.add_argument("--rows", type=int, default=DRAWS, help=f"rows of each set ({DRAWS})")
+    each.set_defaults(work=lambda a: told(forest.score(a.out, a.names, a.data, a.rows, a.jobs, a.minutes)))
+
     each = commands.add_parser("check", help="check the tasks against sbibm's observations and references")
     each.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
     each.add_argument("--task", type=tasks, default=list(TASKS), help="names, or all")
     each.add_argument("--observation", type=numbers, default=list(OBSERVATIONS))
-    each.add_argument("--rows", type=int, default=2000, help="rows of a reference that are moved (2000)")
+    each.add_argument("--rows", type=int, default=2000, help="rows of a reference that are moved, or of a set (2000)")
     each.add_argument("--steps", type=int, default=50, help="steps of the Markov chain (50)")
+    each.add_argument("--classifier", action="store_true", help="check C2ST instead (needs scikit-learn)")
+    each.add_argument("--seeds", type=int, default=4, help="seeds of each classifier (4)")
     each.set_defaults(work=command_check)
 
     each = commands.add_parser("collect", help="merge cases into one file")

@@ -75,11 +75,17 @@ def load(task: Task, number: int, path: Path = DEFAULT) -> Truth:
     """What is known of an observation, from the packed file."""
     if not path.is_file():
         raise Refusal(f"{path} does not exist: make it by `python -m benches.sbibm prepare`, or name it by --data")
-    with np.load(path) as file:
-        planes = file[f"{task.folder}.{number}"]
-        rows = np.ascontiguousarray(planes.transpose(2, 1, 0)).view(np.float32)[..., 0]
-        return Truth(
-            x_o=file[f"{task.name}.x_o"][number - 1].astype(np.float64),
-            theta=file[f"{task.folder}.theta"][number - 1].astype(np.float64),
-            reference=rows.astype(np.float64),
-        )
+    if number not in OBSERVATIONS:
+        raise Refusal(f"{task.title} has no observation {number}: choose of 1 to {OBSERVATIONS[-1]}")
+    try:
+        # Arrays of Python objects, whose reading could run code, are refused.
+        with np.load(path, allow_pickle=False) as file:
+            planes = file[f"{task.folder}.{number}"]
+            rows = np.ascontiguousarray(planes.transpose(2, 1, 0)).view(np.float32)[..., 0]
+            return Truth(
+                x_o=file[f"{task.name}.x_o"][number - 1].astype(np.float64),
+                theta=file[f"{task.folder}.theta"][number - 1].astype(np.float64),
+                reference=rows.astype(np.float64),
+            )
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as fault:
+        raise Refusal(f"{path} is no file of `prepare` ({fault}): make it again") from None
