@@ -280,6 +280,13 @@ def test_tables_average_seeds_before_observations() -> None:
     assert any(line.startswith("| SIR | 0.700 ± 0.100 (2) |") for line in lines)
 
 
+def test_the_best_published_is_of_all_eight() -> None:
+    known = {"sir": {"SNPE": 0.6, "NPE": 0.7}, "slcp": {"best": 0.8, "NPE": 0.9}, "two_moons": dict.fromkeys(tables.ALGORITHMS, 0.6)}
+    best = tables.theirs(known, None)
+    assert np.isnan(best("sir")[0]) and best("slcp")[0] == 0.8 and best("two_moons")[0] == 0.6
+    assert tables.theirs(known, "NPE")("sir")[0] == 0.7
+
+
 def test_published_numbers_are_accuracies_of_known_tasks() -> None:
     for budget in (1000, 10_000, 100_000):
         known = tables.published(budget)
