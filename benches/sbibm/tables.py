@@ -78,14 +78,15 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *rows))
 
 
-def published(budget: int) -> dict[str, dict[str, float]]:
-    """Published mean C2ST of a budget: task, then algorithm."""
+def published(budget: int, observations: list[int]) -> dict[str, dict[str, float]]:
+    """Published mean C2ST of a budget: task, then algorithm; over all ten observations, or over these where it is known."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
-    if PUBLISHED.is_file():
-        with PUBLISHED.open() as file:
-            for row in csv.DictReader(line for line in file if not line.startswith("#")):
-                if int(row["budget"]) == budget:
-                    found[row["task"]][row["algorithm"]] = float(row["c2st"])
+    with PUBLISHED.open() as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    for wanted in ("1-10", f"{min(observations)}-{max(observations)}"):
+        for row in rows:
+            if int(row["budget"]) == budget and row["observations"] == wanted:
+                found[row["task"]][row["algorithm"]] = float(row["c2st"])
     return found
 
 
@@ -128,7 +129,7 @@ def table(
 
     Where some observations are missing, their number follows in brackets.
     """
-    known = published(budget) if score == "c2st" else {}
+    known = published(budget, observations) if score == "c2st" else {}
     columns = [ours(found, name, budget, observations, score) for name in names]
     columns += [theirs(known, algorithm) for algorithm in algorithms]
     best = ["best published"] if known else []
