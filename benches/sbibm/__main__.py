@@ -28,6 +28,15 @@ def numbers(text: str) -> list[int]:
     return found
 
 
+def observations(text: str) -> list[int]:
+    """Numbers of observations."""
+    found = numbers(text)
+    for number in found:
+        if number not in OBSERVATIONS:
+            raise argparse.ArgumentTypeError(f"there is no observation {number}: choose of 1 to {OBSERVATIONS[-1]}")
+    return found
+
+
 def words(text: str) -> list[str]:
     return text.split(",")
 
@@ -137,7 +146,7 @@ def parser() -> argparse.ArgumentParser:
     each.add_argument("--task", type=tasks, default=list(TASKS), help="names, or all")
     each.add_argument("--method", type=words, help=f"one or more of {', '.join(didyma.methods())} (the default)")
     each.add_argument("--budget", type=numbers, default=[10_000], help="simulations in all (10000)")
-    each.add_argument("--observation", type=numbers, default=list(OBSERVATIONS)[:5], help="as 1-5 or 6,8 (1-5)")
+    each.add_argument("--observation", type=observations, default=list(OBSERVATIONS)[:5], help="as 1-5 or 6,8 (1-5)")
     each.add_argument("--seed", type=numbers, default=[1], help="as 1-3 (1)")
     each.add_argument("--rounds", type=int, help="rounds of the budget (10; npe: 1)")
     each.add_argument("--profile", help="profile of settings")
@@ -166,7 +175,7 @@ def parser() -> argparse.ArgumentParser:
     each = commands.add_parser("check", help="check the tasks against sbibm's observations and references")
     each.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
     each.add_argument("--task", type=tasks, default=list(TASKS), help="names, or all")
-    each.add_argument("--observation", type=numbers, default=list(OBSERVATIONS))
+    each.add_argument("--observation", type=observations, default=list(OBSERVATIONS))
     each.add_argument("--rows", type=int, default=2000, help="rows of a reference that are moved, or of a set (2000)")
     each.add_argument("--steps", type=int, default=50, help="steps of the Markov chain (50)")
     each.add_argument("--classifier", action="store_true", help="check C2ST instead (needs scikit-learn)")
@@ -182,7 +191,7 @@ def parser() -> argparse.ArgumentParser:
     each.add_argument("source", nargs="+", type=Path, help="folders of cases, or files of `collect`")
     each.add_argument("--names", type=words, help="variants, one a column (all)")
     each.add_argument("--budget", type=numbers, default=[1000, 10_000, 100_000])
-    each.add_argument("--observation", type=numbers, default=list(OBSERVATIONS))
+    each.add_argument("--observation", type=observations, default=list(OBSERVATIONS))
     each.add_argument("--score", choices=SCORES, default="c2st")
     each.add_argument("--published", type=words, default=[], help="published algorithms to show, as SNPE,NPE")
     each.set_defaults(work=command_table)

@@ -17,7 +17,7 @@ def ranks(task: Task, truths: list[Truth], rows: int, rng: np.random.Generator) 
     found = []
     for truth in truths:
         x = task.simulator(np.repeat(truth.theta[None], rows, axis=0), rng)
-        found.append((x < truth.x_o).mean(0) + rng.random() * (x == truth.x_o).mean(0))
+        found.append((x < truth.x_o).mean(0) + rng.random(truth.x_o.shape) * (x == truth.x_o).mean(0))
     return np.array(found)
 
 
