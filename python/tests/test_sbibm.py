@@ -281,7 +281,11 @@ def test_tables_average_seeds_before_observations() -> None:
 
 
 def test_the_best_published_is_of_all_eight() -> None:
-    known = {"sir": {"SNPE": 0.6, "NPE": 0.7}, "slcp": {"best": 0.8, "NPE": 0.9}, "two_moons": dict.fromkeys(tables.ALGORITHMS, 0.6)}
+    known = {
+        "sir": {"SNPE": 0.6, "NPE": 0.7},
+        "slcp": {"best": 0.8, "NPE": 0.9},
+        "two_moons": dict.fromkeys(tables.ALGORITHMS, 0.6),
+    }
     best = tables.theirs(known, None)
     assert np.isnan(best("sir")[0]) and best("slcp")[0] == 0.8 and best("two_moons")[0] == 0.6
     assert tables.theirs(known, "NPE")("sir")[0] == 0.7
