@@ -40,7 +40,7 @@ impl OpenDevice {
             Self::Cpu => Arc::new(Cpu),
             Self::Cuda(cuda) => cuda.clone(),
         };
-        Machine { threads, device }
+        Machine::new(threads, device)
     }
 }
 

@@ -107,7 +107,7 @@ impl Shape {
         streams: &Streams,
         machine: impl Into<Machine>,
     ) -> Result<Box<dyn Engine>> {
-        let Machine { threads, device } = machine.into();
+        let Machine { threads, device, .. } = machine.into();
         let flow = self.flow()?;
         let params = flow.initial_params(&mut streams.stream(Purpose::Weights, 0, 0));
         device.engine(flow, params, &self.data(streams)?, AdamConfig::default(), threads)

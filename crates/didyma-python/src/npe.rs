@@ -286,7 +286,7 @@ impl Npe {
     }
 
     fn machine(&self, threads: usize) -> Machine {
-        Machine { threads, device: Arc::clone(&self.device) }
+        Machine::new(threads, Arc::clone(&self.device))
     }
 
     /// Purpose of the rows' random streams, and the number of the first: its place in the round if they were proposed.

@@ -164,7 +164,7 @@ impl<'a> Infer<'a> {
             RunDir::create(path, manifest)?
         };
         let state = run.progress()?;
-        let machine = Machine { threads: self.threads, device: self.device };
+        let machine = Machine::new(self.threads, self.device);
         let mut nobody = ();
         let observer = self.observer.unwrap_or(&mut nobody);
         let findings = execute(run, state, self.problem, None, machine, observer)?;

@@ -73,6 +73,8 @@ pub enum Purpose {
     OtherSimulation = 24,
     /// Draws that tell how far the members of an ensemble are apart.
     Disagreement = 25,
+    /// Draws of the posterior that are proposed beside those of a region that other draws found.
+    Beside = 26,
 }
 
 /// All random streams of a run.
@@ -100,7 +102,7 @@ impl Streams {
         Self { seed, member: 0 }
     }
 
-    /// Those of a member of an ensemble, by its number from 0; the first has the run's own.
+    /// Streams of a member of an ensemble, by its number from 0; the first has the run's own.
     pub const fn of_member(self, member: u32) -> Self {
         Self { member, ..self }
     }

@@ -42,7 +42,7 @@ pub struct ResumeArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// What a run is told at its beginning, and for life.
+    /// Fixed at the beginning of a run: refused with a sentence.
     #[arg(long, hide = true, value_name = "COUNT")]
     pub members: Option<String>,
 }
@@ -50,8 +50,7 @@ pub struct ResumeArgs {
 pub fn run(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     if args.members.is_some() {
         bail!(
-            "--members: a run goes on with the members that it began with: leave it out, or begin another run with \
-             `didyma infer`"
+            "--members: a run keeps the members that it began with: leave it out, or begin another run with `didyma infer`"
         );
     }
     if SeedSweep::is_at(&args.dir) {

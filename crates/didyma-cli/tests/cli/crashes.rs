@@ -124,7 +124,7 @@ fn a_run_has_its_members_for_life() {
     done(&tiny("two-moons", &dir, &["--members", "2", "--set", "rounds=1"]));
     refused(
         &["resume", &dir, "--members", "3"],
-        &["--members: a run goes on with the members that it began with"],
+        &["--members: a run keeps the members that it began with"],
     );
     let shown = done(&["show", &dir]);
     assert!(shown.contains(", members 0."), "{shown}");

@@ -50,7 +50,7 @@ fn holes(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// The format's version in the header of a safetensors file becomes 9.
 fn newer(mut bytes: Vec<u8>) -> Vec<u8> {
-    let (from, to) = (b"\"didyma.format\":\"1\"", b"\"didyma.format\":\"9\"");
+    let (from, to) = (b"\"didyma.format\":\"2\"", b"\"didyma.format\":\"9\"");
     let at = bytes.windows(from.len()).position(|window| window == from).expect("a version");
     bytes[at..at + to.len()].copy_from_slice(to);
     bytes

@@ -2,6 +2,7 @@
 
 use super::{Density, DensityConfig, Evaluator};
 use crate::error::Result;
+use crate::parallel;
 use crate::rng::Stream;
 use crate::rows::Rows;
 use rand::RngExt;
@@ -42,7 +43,7 @@ impl Ensemble {
         &self.members
     }
 
-    /// Whether it is the same law.
+    /// True if it is the same law.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let shapes: [DensityConfig; 2] = [self.density.config(), other.density.config()];
         shapes[0] == shapes[1] && self.members == other.members
@@ -109,11 +110,10 @@ impl Ensemble {
         theta: Rows<f32>,
         x: Rows<f32>,
     ) -> Result<Vec<f64>> {
-        let of = |params: &Vec<f32>| self.density.log_density(device, params, theta, x);
-        if let [only] = &*self.members {
-            return of(only);
+        let mut each = self.each_log_density(device, theta, x)?;
+        if let [only] = &mut *each {
+            return Ok(std::mem::take(only));
         }
-        let each = self.members.iter().map(of).collect::<Result<Vec<_>>>()?;
         Ok((0..theta.len()).map(|row| log_mean(each.iter().map(|log_q| log_q[row]))).collect())
     }
 
@@ -125,22 +125,45 @@ impl Ensemble {
         device: &dyn Evaluator,
         x: &[f32],
         rows: usize,
-        mut rng: impl FnMut(u64) -> Stream,
+        threads: usize,
+        rng: impl Fn(u64) -> Stream + Sync,
     ) -> Result<Option<f64>> {
-        if self.members.len() < 2 {
+        let members = self.members.len();
+        if members < 2 {
             return Ok(None);
         }
-        let mut sum = 0.0;
-        for (k, params) in self.members.iter().enumerate() {
-            let alone = Self::new(self.density.clone(), vec![params.clone()]);
-            let base = alone.base(rows, 1.0, &mut rng(k as u64));
-            let (theta, log_q) = alone.transport(device, x, &base)?;
-            let theta = Rows::new("theta", &theta, self.density.dims().0)?;
-            let mixed = self.log_density(device, theta, Rows::new("x", x, x.len())?)?;
-            sum += log_q.iter().zip(&mixed).map(|(own, mixed)| own - mixed).sum::<f64>();
-        }
-        let (count, members) = (rows * self.members.len(), self.members.len() as f64);
-        Ok(Some((sum / count as f64 / members.ln()).clamp(0.0, 1.0)))
+        let of = |member: usize| self.divergence(device, x, member, rows, &mut rng(member as u64));
+        let sum = parallel::map(members, threads, of).into_iter().sum::<Result<f64>>()?;
+        let count = members as f64;
+        Ok(Some((sum / count / count.ln()).clamp(0.0, 1.0)))
+    }
+
+    /// The divergence of a member from the mixture.
+    fn divergence(
+        &self,
+        device: &dyn Evaluator,
+        x: &[f32],
+        member: usize,
+        rows: usize,
+        rng: &mut Stream,
+    ) -> Result<f64> {
+        let alone = Self::new(self.density.clone(), vec![self.members[member].clone()]);
+        let theta = alone.sample(device, x, &alone.base(rows, 1.0, rng))?;
+        let theta = Rows::new("theta", &theta, self.density.dims().0)?;
+        let each = self.each_log_density(device, theta, Rows::new("x", x, x.len())?)?;
+        let at = |row: usize| each[member][row] - log_mean(each.iter().map(|log_q| log_q[row]));
+        Ok((0..rows).map(at).sum::<f64>() / rows as f64)
+    }
+
+    /// log q_k(θ | x) of each member.
+    fn each_log_density(
+        &self,
+        device: &dyn Evaluator,
+        theta: Rows<f32>,
+        x: Rows<f32>,
+    ) -> Result<Vec<Vec<f64>>> {
+        let of = |params: &Vec<f32>| self.density.log_density(device, params, theta, x);
+        self.members.iter().map(of).collect()
     }
 }
 
@@ -152,4 +175,64 @@ fn log_mean(logs: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
         return largest;
     }
     largest + (logs.map(|log| (log - largest).exp()).sum::<f64>() / count).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::Cpu;
+    use crate::density::flow::{FlowConfig, SplineFlow};
+    use crate::rng::{Purpose, Streams};
+
+    /// Members of a flow on the line whose weights differ by `far`.
+    fn ensemble(members: u64, far: f32) -> Ensemble {
+        let flow = SplineFlow::new(FlowConfig { layers: 2, ..FlowConfig::new(1, 1) }).unwrap();
+        let params = |k| flow.initial_params(&mut Streams::new(k).stream(Purpose::Weights, 0, 0));
+        let first = params(0);
+        let of = |k| first.iter().zip(params(k)).map(|(a, b): (&f32, f32)| a + far * b).collect();
+        let members = (1..=members).map(of).collect();
+        Ensemble::new(Density::Flow(flow), members)
+    }
+
+    fn apart(ensemble: &Ensemble) -> Option<f64> {
+        let rng = |member| Streams::new(1).stream(Purpose::Disagreement, 1, member);
+        ensemble.disagreement(&Cpu, &[0.5], 4000, 2, rng).unwrap()
+    }
+
+    /// By quadrature over the line: the mixture's density is the mean of the members', has mass 1, and the divergence
+    /// is the integral that its draws estimate.
+    #[test]
+    fn densities_mix_and_the_disagreement_is_its_integral() {
+        let mixed = ensemble(3, 1.0);
+        let step = 0.01f32;
+        let theta: Vec<f32> = (-1000..=1000).map(|i| i as f32 * step).collect();
+        let (theta, x) =
+            (Rows::new("theta", &theta, 1).unwrap(), Rows::new("x", &[0.5], 1).unwrap());
+        let found = mixed.log_density(&Cpu, theta, x).unwrap();
+        let each = mixed.each_log_density(&Cpu, theta, x).unwrap();
+        let (mut mass, mut divergence, mut square) = (0.0, 0.0, 0.0);
+        for (row, log_q) in found.iter().enumerate() {
+            let mean = each.iter().map(|log_q| log_q[row].exp()).sum::<f64>() / 3.0;
+            assert!((log_q.exp() - mean).abs() <= 1e-12 * mean);
+            mass += mean * f64::from(step);
+            for own in &each {
+                let (q, ratio) = (own[row].exp(), own[row] - log_q);
+                divergence += q * ratio * f64::from(step) / 3.0;
+                square += q * ratio * ratio * f64::from(step) / 3.0;
+            }
+        }
+        assert!((mass - 1.0).abs() < 1e-3, "{mass}");
+        // Of 12,000 draws: 4.5 standard errors, the variance bounded by the mean square.
+        let (expected, error) =
+            (divergence / 3f64.ln(), 4.5 * (square / 12_000.0).sqrt() / 3f64.ln());
+        let found = apart(&mixed).unwrap();
+        assert!(expected > 3.0 * error, "{expected} ± {error}: too small to tell");
+        assert!((found - expected).abs() < error, "{found}, expected {expected} ± {error}");
+    }
+
+    #[test]
+    fn members_of_one_law_are_not_apart() {
+        assert_eq!(apart(&ensemble(1, 0.0)), None);
+        assert!(apart(&ensemble(4, 0.0)).unwrap() < 1e-12);
+    }
 }

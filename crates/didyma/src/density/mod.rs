@@ -80,6 +80,14 @@ impl Density {
         }
     }
 
+    /// Number of parameters.
+    pub fn params_len(&self) -> usize {
+        match self {
+            Self::Flow(flow) => flow.params_len(),
+            Self::Score(score) => score.params_len(),
+        }
+    }
+
     /// Refuses parameters of another model, and those that hold NaN or infinity.
     pub fn check_params(&self, params: &[f32]) -> Result<()> {
         match self {

@@ -2,34 +2,49 @@
 
 use super::state::Training;
 use crate::density::{Dataset, Density};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inference::config::{Config, Validation};
 use crate::inference::events::{Event, Observer};
 use crate::rng::Streams;
 use crate::training::{Engine, EpochReport, Fit, FitState, Machine, Noise, ScoreEngine, TrainRows};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Instant;
 
-/// What a round's training is made of.
+/// A round's training, the same for all members but for their rows.
 pub(super) struct Course<'a> {
     pub round: u32,
     pub config: &'a Config,
     pub density: Density,
     pub data: &'a Dataset,
-    /// What each member trains on.
+    /// Rows that each member trains on.
     pub rows: Vec<TrainRows>,
-    /// What each member trains with.
+    /// Threads and device of each member.
     pub machine: Machine,
 }
 
-/// What a member tells the thread of the run.
-enum Told {
-    /// An epoch is over. It waits for whether to go on.
+/// News of a member for the thread of the run.
+enum Message {
+    /// An epoch is over. It waits for the answer, to go on or not.
     Epoch(EpochReport, FitState, Sender<ControlFlow<()>>),
     /// It could not be trained.
-    Failed(crate::Error),
+    Failure(Error),
+}
+
+/// Stops all members when it goes out of scope in a panic, or at the end.
+struct Halt<'a> {
+    halted: &'a AtomicBool,
+    always: bool,
+}
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        if self.always || thread::panicking() {
+            self.halted.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Course<'_> {
@@ -45,50 +60,32 @@ impl Course<'_> {
         let left: Vec<(usize, FitState)> =
             left.map(|(member, fit)| (member, fit.clone())).collect();
         let (next, halted) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = |told: Sender<Told>| {
+        let work = |news: Sender<Message>| {
+            let _halt = Halt { halted: &halted, always: false };
             while let Some((member, state)) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if halted.load(Ordering::Relaxed) {
                     break;
                 }
-                if let Err(error) = self.fit(*member, state.clone(), &told) {
+                if let Err(error) = self.fit(*member, state.clone(), &news) {
                     // The thread of the run listens as long as there are members.
-                    let _ = told.send(Told::Failed(error));
+                    let _ = news.send(Message::Failure(error));
                 }
             }
         };
         thread::scope(|scope| {
-            let (told, said) = channel();
+            let _halt = Halt { halted: &halted, always: true };
+            let (news, messages) = channel();
             for _ in 0..at_once {
-                let (told, work) = (told.clone(), &work);
-                scope.spawn(move || work(told));
+                let (news, work) = (news.clone(), &work);
+                scope.spawn(move || work(news));
             }
-            drop(told);
-            let mut outcome = Ok(ControlFlow::Continue(()));
-            for said in said {
-                let heard = match said {
-                    Told::Failed(error) => Err(error),
-                    Told::Epoch(report, state, go_on) => {
-                        training.members[report.member as usize] = state;
-                        let heard = observer.notice(&Event::Epoch { report: &report, training });
-                        let stop = halted.load(Ordering::Relaxed)
-                            || !matches!(heard, Ok(ControlFlow::Continue(())));
-                        let answer =
-                            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-                        let _ = go_on.send(answer);
-                        heard
-                    }
-                };
-                if !matches!(heard, Ok(ControlFlow::Continue(()))) {
-                    halted.store(true, Ordering::Relaxed);
-                    outcome = outcome.and(heard);
-                }
-            }
-            outcome
+            drop(news);
+            listen(messages, &halted, training, observer)
         })
     }
 
     /// Trains a member from this state on, and tells of every epoch.
-    fn fit(&self, member: usize, mut state: FitState, told: &Sender<Told>) -> Result<()> {
+    fn fit(&self, member: usize, mut state: FitState, news: &Sender<Message>) -> Result<()> {
         let streams = Streams::new(self.config.seed).of_member(member as u32);
         let mut engine = self.engine(streams, state.engine.params.clone())?;
         let (config, rows) = (self.config, self.rows[member].clone());
@@ -96,7 +93,7 @@ impl Course<'_> {
         let tell = &mut |report: &EpochReport, state: &FitState| {
             let (answer, heard) = channel();
             // Nobody listens any more if the thread of the run panicked.
-            let _ = told.send(Told::Epoch(*report, state.clone(), answer));
+            let _ = news.send(Message::Epoch(*report, state.clone(), answer));
             Ok(heard.recv().unwrap_or(ControlFlow::Break(())))
         };
         fit.run(&mut *engine, &mut state, tell).map(drop)
@@ -104,7 +101,7 @@ impl Course<'_> {
 
     /// Where a member is trained: a flow on the device, a score on the cores.
     fn engine(&self, streams: Streams, params: Vec<f32>) -> Result<Box<dyn Engine>> {
-        let (adam, Machine { threads, device }) = (self.config.train.adam(), &self.machine);
+        let (adam, Machine { threads, device, .. }) = (self.config.train.adam(), &self.machine);
         match &self.density {
             Density::Flow(flow) => device.engine(flow.clone(), params, self.data, adam, *threads),
             Density::Score(score) => {
@@ -116,4 +113,37 @@ impl Course<'_> {
             }
         }
     }
+}
+
+/// Hears the members until all have ended, and tells the observer, unless it failed.
+fn listen(
+    messages: Receiver<Message>,
+    halted: &AtomicBool,
+    training: &mut Training,
+    observer: &mut dyn Observer,
+) -> Result<ControlFlow<()>> {
+    let (clock, before) = (Instant::now(), training.seconds);
+    let mut outcome = Ok(ControlFlow::Continue(()));
+    for message in messages {
+        match message {
+            Message::Failure(error) => outcome = outcome.and(Err(error)),
+            Message::Epoch(report, state, answer) => {
+                training.members[report.member as usize] = state;
+                training.seconds = before + clock.elapsed().as_secs_f64();
+                if outcome.is_ok() {
+                    let said = observer.notice(&Event::Epoch { report: &report, training });
+                    outcome = match said {
+                        Ok(ControlFlow::Continue(())) => outcome,
+                        other => other,
+                    };
+                }
+                // A member that does not hear it has ended.
+                let _ = answer.send(*outcome.as_ref().unwrap_or(&ControlFlow::Break(())));
+            }
+        }
+        if !matches!(outcome, Ok(ControlFlow::Continue(()))) {
+            halted.store(true, Ordering::Relaxed);
+        }
+    }
+    outcome
 }

@@ -5,6 +5,7 @@ mod batch;
 pub mod config;
 pub(crate) mod events;
 pub mod failures;
+mod finish;
 mod members;
 pub(crate) mod posterior;
 mod rounds;

@@ -171,11 +171,19 @@ impl Posterior {
     }
 
     /// How far the members are apart at x_o, from 0 (they are one law) to 1 (no two of them overlap); none of a single one.
-    pub(crate) fn disagreement(&self, streams: SampleStreams) -> Result<Option<f64>> {
+    pub(crate) fn disagreement(
+        &self,
+        streams: SampleStreams,
+        threads: usize,
+    ) -> Result<Option<f64>> {
         let features = self.features(&self.observation)?;
         let SampleStreams { streams, purpose, round } = streams;
         let rng = |member| streams.stream(purpose, round, member);
-        self.ensemble.disagreement(&*self.device, &features, BLOCK, rng)
+        match self.ensemble.disagreement(&*self.device, &features, BLOCK, threads, rng) {
+            // A member that has no number for its own draws: the posterior is saved all the same.
+            Err(Error::OutOfRange { .. }) => Ok(None),
+            other => other,
+        }
     }
 
     /// Samples of the posterior: the same rows for the same seed, on all cores.
@@ -428,11 +436,11 @@ impl Posterior {
             return Err(corrupted(&"its parts have different dimensions"));
         }
         let params = file.tensors.into_iter().flat_map(|tensor| tensor.data).collect::<Vec<_>>();
-        let each = params.len().checked_div(members).unwrap_or(0).max(1);
-        let members: Vec<Vec<f32>> = params.chunks(each).map(<[f32]>::to_vec).collect();
-        if members.is_empty() {
-            return Err(corrupted(&"it has no parameters"));
+        let each = density.params_len();
+        if members == 0 || members.checked_mul(each) != Some(params.len()) {
+            return Err(corrupted(&format!("{members} members of {} parameters", params.len())));
         }
+        let members: Vec<Vec<f32>> = params.chunks_exact(each).map(<[f32]>::to_vec).collect();
         for params in &members {
             density.check_params(params).map_err(|e| corrupted(&e))?;
         }

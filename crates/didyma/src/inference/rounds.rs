@@ -10,16 +10,16 @@ use super::assignment::Assignment;
 use super::failures::Failing;
 use super::members::Course;
 use super::split::split;
-use super::state::{Inference, Judge, MemberReport, RoundReport, Scores, State, Training};
+use super::state::{Inference, Judge, RoundReport, State, Training};
 use crate::density::coordinates::{Coordinates, Rounds};
 use crate::density::{Density, Ensemble};
 use crate::error::{Error, Result};
-use crate::inference::config::{Config, DensityKind, Proposal, Scoring, Start, Truncation};
+use crate::inference::config::{Config, DensityKind, Proposal, Start, Truncation};
 use crate::inference::events::{Event, Observer};
 use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::inference::simulations::Records;
 use crate::inference::truncation::TruncatedPrior;
-use crate::problem::{Oddity, Problem};
+use crate::problem::Problem;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::training::{Cpu, Device, EngineState, FitState, Machine};
@@ -82,19 +82,19 @@ pub fn propose(
 }
 
 /// A run under way.
-struct Run<'a> {
-    problem: &'a Problem<'a>,
-    judge: Option<&'a dyn Judge>,
-    config: &'a Config,
-    machine: Machine,
-    streams: Streams,
-    records: Records,
-    reports: Vec<RoundReport>,
-    training: Option<Training>,
+pub(super) struct Run<'a> {
+    pub(super) problem: &'a Problem<'a>,
+    pub(super) judge: Option<&'a dyn Judge>,
+    pub(super) config: &'a Config,
+    pub(super) machine: Machine,
+    pub(super) streams: Streams,
+    pub(super) records: Records,
+    pub(super) reports: Vec<RoundReport>,
+    pub(super) training: Option<Training>,
     /// The posterior of the last round that was finished here.
-    latest: Option<Posterior>,
+    pub(super) latest: Option<Posterior>,
     /// What is known of failures up to this round, if there were any.
-    failing: (u32, Option<Failing>),
+    pub(super) failing: (u32, Option<Failing>),
 }
 
 impl<'a> Run<'a> {
@@ -109,6 +109,13 @@ impl<'a> Run<'a> {
         let State { rows, reports, training } = state;
         let records = Records::new(problem.dims(), config.simulations, rows);
         records.check()?;
+        if let Some(training) = &training {
+            let (found, expected) = (training.members.len(), config.ensemble.members);
+            let (name, unit, why) = ("training", "members", "as the settings have it");
+            if found != expected {
+                return Err(Error::Shape { name, unit, found, expected, why });
+            }
+        }
         let streams = Streams::new(config.seed);
         Ok(Self {
             problem,
@@ -179,7 +186,9 @@ impl<'a> Run<'a> {
             theta = region.sample(flat, threads)?.theta;
         }
         if count > flat {
-            let width = self.config.width;
+            // The region was found by draws of the same streams: those beside it are others.
+            let purpose = if flat > 0 { Purpose::Beside } else { streams.purpose };
+            let (width, streams) = (self.config.width, SampleStreams { purpose, ..streams });
             theta.extend(posterior.propose(count - flat, width, streams, threads)?.theta);
         }
         Ok(theta)
@@ -209,7 +218,7 @@ impl<'a> Run<'a> {
     }
 
     /// The same for the same rows, whenever it is asked: a resumed run learns it again.
-    fn learn_of_failures(&mut self, round: u32) -> Result<()> {
+    pub(super) fn learn_of_failures(&mut self, round: u32) -> Result<()> {
         if self.failing.0 != round {
             let (prior, records) = (self.problem.prior(), &self.records);
             self.failing =
@@ -225,9 +234,10 @@ impl<'a> Run<'a> {
             Some(training) if training.round == round => training,
             before => self.start_training(round, before)?,
         };
-        let go_on = match training.is_done() {
-            true => Ok(ControlFlow::Continue(())),
-            false => self.fit(&mut training, observer),
+        let go_on = if training.is_done() {
+            Ok(ControlFlow::Continue(()))
+        } else {
+            self.fit(&mut training, observer)
         };
         self.training = Some(training);
         go_on
@@ -242,7 +252,7 @@ impl<'a> Run<'a> {
             Ok(self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows)))
         });
         let left = training.members.iter().filter(|fit| fit.stop.is_none()).count();
-        let at_once = self.machine.device.runs_at_once(left, self.machine.threads);
+        let at_once = self.machine.at_once(left);
         let course = Course {
             round,
             config: self.config,
@@ -287,7 +297,7 @@ impl<'a> Run<'a> {
             Ok(FitState::new(begun))
         });
         let members = members.collect::<Result<_>>()?;
-        Ok(Training { round, coordinates, recentred, members })
+        Ok(Training { round, coordinates, recentred, members, seconds: 0.0 })
     }
 
     fn density(&self) -> Result<Density> {
@@ -297,7 +307,7 @@ impl<'a> Run<'a> {
     }
 
     /// What a user calls the device that the round is trained on.
-    fn trained_on(&self) -> String {
+    pub(super) fn trained_on(&self) -> String {
         match self.config.density {
             DensityKind::Flow => self.machine.device.describe(),
             DensityKind::Score => Cpu.describe(),
@@ -305,7 +315,7 @@ impl<'a> Run<'a> {
     }
 
     /// The posterior of the latest finished training.
-    fn posterior(&self) -> Result<Option<Posterior>> {
+    pub(super) fn posterior(&self) -> Result<Option<Posterior>> {
         let Some(training) = self.training.as_ref().filter(|t| t.is_done()) else {
             return Ok(None);
         };
@@ -317,71 +327,5 @@ impl<'a> Run<'a> {
             observation: self.problem.observation().to_vec(),
             device: self.machine.device.clone(),
         }))
-    }
-
-    fn finish(
-        &mut self,
-        round: u32,
-        seconds_simulate: f64,
-        observer: &mut dyn Observer,
-    ) -> Result<ControlFlow<()>> {
-        self.learn_of_failures(round)?;
-        let posterior = self.posterior()?.expect("training is done");
-        let training = self.training.as_ref().expect("training is done");
-        let streams = SampleStreams::new(self.streams, Purpose::Diagnostic, round);
-        let outside_prior = posterior.mass_outside(streams, self.machine.threads)?;
-        let clock = Instant::now();
-        let last = round == self.config.rounds;
-        let scored = match self.config.scores {
-            Scoring::Every => true,
-            Scoring::Last => last,
-            Scoring::None => false,
-        };
-        let scores = match self.judge.filter(|_| scored).map(|j| j.score(&posterior, round, last)) {
-            // A posterior that cannot be sampled has no scores; the round is saved all the same.
-            None | Some(Err(Error::Leakage { .. })) => Scores::default(),
-            Some(scores) => scores?,
-        };
-        let (simulations, failures) = self.records.counts(round);
-        let failing = self.failing.1.as_ref();
-        let validity = failing.map(|f| f.report(&posterior, self.streams, self.machine.threads));
-        let streams = SampleStreams::new(self.streams, Purpose::Disagreement, round);
-        let restored = self.config.train.restore_best;
-        let members = training.members.iter().map(|fit| MemberReport::new(fit, restored));
-        let members: Vec<_> = members.collect::<Option<_>>().expect("training is done");
-        let trained = MemberReport::together(&members).expect("a member at least");
-        let at_once =
-            self.machine.device.runs_at_once(training.members.len(), self.machine.threads);
-        let report = RoundReport {
-            round,
-            simulations,
-            failures,
-            epochs: trained.epochs,
-            steps: trained.steps,
-            stop_reason: trained.stop_reason,
-            seconds_simulate,
-            seconds_train: training.members.iter().map(|fit| fit.seconds).sum::<f64>()
-                / at_once as f64,
-            seconds_score: clock.elapsed().as_secs_f64(),
-            train_loss: trained.train_loss,
-            validation_loss: trained.validation_loss,
-            scores,
-            outside_prior,
-            pairs: training.members.iter().map(|fit| fit.pairs).sum(),
-            disagreement: posterior.disagreement(streams)?,
-            members: if members.len() > 1 { members } else { Vec::new() },
-            recentred: training.recentred,
-            device: self.trained_on(),
-            validity: validity.transpose()?,
-            oddities: Oddity::of_rows(
-                self.problem.observation(),
-                self.records.of_round(round)?.rows()?.1,
-            ),
-        };
-        let go_on =
-            observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;
-        self.reports.push(report);
-        self.latest = Some(posterior);
-        Ok(go_on)
     }
 }

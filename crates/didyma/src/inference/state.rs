@@ -74,7 +74,7 @@ pub struct RoundReport {
     pub seconds_simulate: f64,
     /// Wall-clock time of training.
     pub seconds_train: f64,
-    /// Wall-clock time of comparing with the truth.
+    /// Wall-clock time of comparing with the truth, and members with each other.
     pub seconds_score: f64,
     /// Training loss of the epoch whose weights were kept, the mean over members; none if training diverged at once.
     pub train_loss: Option<f64>,
@@ -106,7 +106,7 @@ pub struct RoundReport {
     pub oddities: Vec<Oddity>,
 }
 
-/// What a round gave of one member of an ensemble. One that diverged is left out of the posterior unless all did.
+/// One member's part of a round. A member that diverged is left out of the posterior unless all did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberReport {
     /// Epochs of training.
@@ -215,15 +215,18 @@ pub struct Training {
     pub recentred: bool,
     /// The state of training of each member.
     pub members: Vec<FitState>,
+    /// Wall-clock time of all of them together.
+    pub seconds: f64,
 }
 
 impl Training {
-    /// Whether all members are trained.
+    /// True if all members are trained.
     pub fn is_done(&self) -> bool {
         self.members.iter().all(|fit| fit.stop.is_some())
     }
 
-    /// What a member goes on from in the next round: where it diverged and others did not, one of theirs.
+    /// Parameters and optimiser that a member begins the next round with. Where it diverged and others did not, one of theirs,
+    /// although they saw its held-out rows: new weights would need many rounds to be as good.
     pub(super) fn member(&self, member: usize) -> EngineState {
         let (sound, own) = (self.sound(), &self.members[member]);
         let left_out = sound.len() < self.members.len() && own.stop == Some(StopReason::Diverged);

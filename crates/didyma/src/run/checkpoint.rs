@@ -19,9 +19,15 @@ struct Description {
     version: String,
     manifest: Value,
     round: u32,
+    #[serde(default)]
     members: Vec<Member>,
+    /// The only member, in files from before there were others.
+    #[serde(flatten, skip_serializing)]
+    alone: Option<Member>,
     coordinates: Coordinates,
     recentred: bool,
+    #[serde(default)]
+    seconds_together: Option<f64>,
 }
 
 /// A member's part of it.
@@ -48,6 +54,8 @@ impl RunDir {
             members: training.members.iter().map(Member::new).collect(),
             coordinates: training.coordinates.clone(),
             recentred: training.recentred,
+            alone: None,
+            seconds_together: Some(training.seconds),
         };
         let json = serde_json::to_string(&described).expect("numbers and strings");
         let of = |part: fn(&FitState) -> &[f32]| {
@@ -134,7 +142,10 @@ fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
     let Ok([params, m, v, best]) = <[Vec<f32>; 4]>::try_from(tensors) else {
         return Err(corrupted(&"tensors are missing"));
     };
-    let Description { round, members, coordinates, recentred, .. } = found;
+    let Description { round, mut members, alone, coordinates, recentred, .. } = found;
+    members.extend(alone.filter(|_| members.is_empty()));
+    let first = members.first().map_or(0.0, |member| member.seconds);
+    let seconds = found.seconds_together.unwrap_or(first);
     let each = params.len().checked_div(members.len()).unwrap_or(0);
     let whole = each * members.len();
     let bests = each * members.iter().filter(|member| member.best.is_some()).count();
@@ -150,5 +161,5 @@ fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
     };
     let members = members.into_iter().map(&mut next).collect::<Option<Vec<_>>>();
     let members = members.ok_or_else(|| corrupted(&"its tensors have different lengths"))?;
-    Ok(Training { round, coordinates, recentred, members })
+    Ok(Training { round, coordinates, recentred, members, seconds })
 }

@@ -16,6 +16,8 @@ pub struct Recorder {
     reports: Vec<RoundReport>,
     epochs: Vec<EpochRecord>,
     saved: Option<Instant>,
+    /// Seconds that each member had trained when it was last heard of.
+    trained: Vec<f64>,
 }
 
 /// Epochs that are shorter than this share a checkpoint.
@@ -24,7 +26,7 @@ const BETWEEN_CHECKPOINTS: Duration = Duration::from_millis(200);
 impl Recorder {
     /// Records on, after these rounds.
     pub fn new(run: RunDir, reports: Vec<RoundReport>) -> Self {
-        Self { run, reports, epochs: Vec::new(), saved: None }
+        Self { run, reports, epochs: Vec::new(), saved: None, trained: Vec::new() }
     }
 
     /// The directory, and the reports of all rounds.
@@ -34,9 +36,14 @@ impl Recorder {
 
     fn save_epoch(&mut self, event: &Event) -> Result<()> {
         let Event::Epoch { report, training } = event else { return Ok(()) };
-        let seconds = training.members[report.member as usize].seconds;
+        let member = report.member as usize;
+        let seconds = training.members[member].seconds;
         self.epochs.push(EpochRecord::new(report, Some(seconds)));
-        let recent = self.saved.is_some_and(|saved| saved.elapsed() < BETWEEN_CHECKPOINTS);
+        self.trained.resize(training.members.len(), 0.0);
+        let before = std::mem::replace(&mut self.trained[member], seconds);
+        // A long epoch is saved, however recently another member's was.
+        let short = (0.0..BETWEEN_CHECKPOINTS.as_secs_f64()).contains(&(seconds - before));
+        let recent = short && self.saved.is_some_and(|saved| saved.elapsed() < BETWEEN_CHECKPOINTS);
         if recent && !training.is_done() {
             return Ok(());
         }

@@ -29,6 +29,9 @@ impl RunDir {
             other => other,
         });
         let training = match found? {
+            Some(t) if t.members.len() != config.ensemble.members => {
+                return Err(bad("it has another number of members".to_owned()));
+            }
             Some(t) if t.round == finished && !t.is_done() => {
                 return Err(bad("it is older than the database of the run".to_owned()));
             }
@@ -50,16 +53,25 @@ impl RunDir {
             [] => vec![last.stop_reason],
             members => members.iter().map(|member| member.stop_reason).collect(),
         };
-        let left_out = ensemble.members().len() < stops.len();
-        let mut kept = ensemble.members().iter();
+        let sound = stops.iter().filter(|stop| **stop != StopReason::Diverged).count();
+        let kept = if sound == 0 { stops.len() } else { sound };
+        if ensemble.members().len() != kept {
+            let (why, replaceable) = ("it has another number of members".to_owned(), false);
+            return Err(about(
+                self.path(),
+                self.model(last.round),
+                Fault::Model { why, replaceable },
+            ));
+        }
+        let mut params = ensemble.members().iter().cloned();
         let members = stops.into_iter().map(|stop| {
             // The next round does not ask for the parameters of a member that was left out.
-            let gone = left_out && stop == StopReason::Diverged;
-            let params = if gone { Vec::new() } else { kept.next().cloned().unwrap_or_default() };
+            let left_out = sound > 0 && stop == StopReason::Diverged;
+            let params = if left_out { None } else { params.next() }.unwrap_or_default();
             FitState { stop: Some(stop), ..FitState::new(EngineState::fresh(params)) }
         });
         let (members, recentred) = (members.collect(), last.recentred);
-        Ok(Training { round: last.round, coordinates, recentred, members })
+        Ok(Training { round: last.round, coordinates, recentred, members, seconds: 0.0 })
     }
 
     /// The posterior of the last finished round.

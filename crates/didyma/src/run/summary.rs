@@ -131,10 +131,10 @@ fn left_out(round: &RoundReport) -> Option<String> {
 
 /// Members of an ensemble that are not of one mind.
 fn apart(last: &RoundReport) -> Option<String> {
-    let (members, found) = (last.members.len(), last.disagreement.filter(|apart| *apart > APART)?);
+    let found = last.disagreement.filter(|apart| *apart > APART)?;
     Some(format!(
-        "the {members} members of the ensemble are {found:.2} apart at the observation (0: one law, 1: no overlap), and another \
-         seed may give another posterior: simulate more, or train longer"
+        "the ensemble's members are {found:.2} apart at the observation (0: one law, 1: no overlap): simulate more or train longer, \
+         another seed may say otherwise"
     ))
 }
 

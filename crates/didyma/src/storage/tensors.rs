@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 /// Version of the format that this program writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FORMAT_KEY: &str = "didyma.format";
 const CHECKSUM_KEY: &str = "didyma.crc32";
 /// Length of the number that opens a safetensors file.

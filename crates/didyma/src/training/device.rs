@@ -64,28 +64,44 @@ pub struct Machine {
     pub threads: usize,
     /// Where flows are trained and evaluated.
     pub device: Arc<dyn Device>,
+    /// Runs that share it with this one, itself among them.
+    pub shared: usize,
 }
 
 impl From<usize> for Machine {
     /// That many threads, and the CPU.
     fn from(threads: usize) -> Self {
-        Self { threads, device: Arc::new(Cpu) }
+        Self::new(threads, Arc::new(Cpu))
     }
 }
 
 impl Machine {
+    /// So many threads and this device, for one run.
+    pub fn new(threads: usize, device: Arc<dyn Device>) -> Self {
+        Self { threads, device, shared: 1 }
+    }
+
+    /// Of so many trainings, how many to work on at once, 1 at least: what the device takes, shared with other runs.
+    pub fn at_once(&self, trainings: usize) -> usize {
+        (self.device.runs_at_once(
+            trainings.saturating_mul(self.shared),
+            self.threads.saturating_mul(self.shared),
+        ) / self.shared)
+            .clamp(1, trainings.max(1))
+    }
+
     /// What each of so many independent runs gets that go on at once.
     ///
     /// ```
     /// use didyma::training::Machine;
     /// let machine = Machine::from(8);
-    /// let at_once = machine.device.runs_at_once(64, machine.threads);
+    /// let at_once = machine.at_once(64);
     /// assert_eq!((at_once, machine.part(at_once).threads), (8, 1));
-    /// let at_once = machine.device.runs_at_once(3, machine.threads);
+    /// let at_once = machine.at_once(3);
     /// assert_eq!((at_once, machine.part(at_once).threads), (3, 2));
     /// ```
     pub fn part(&self, runs: usize) -> Self {
         let threads = self.threads.checked_div(runs).unwrap_or(self.threads).max(1);
-        Self { threads, device: Arc::clone(&self.device) }
+        Self { threads, device: Arc::clone(&self.device), shared: self.shared * runs.max(1) }
     }
 }

@@ -88,11 +88,11 @@ fn other_files_are_called_foreign_and_newer_ones_newer() {
 
     let (_, model) = saved(dir.path());
     let text = std::fs::read(&model).unwrap();
-    let at = text.windows(19).position(|w| w == b"\"didyma.format\":\"1\"").unwrap();
+    let at = text.windows(19).position(|w| w == b"\"didyma.format\":\"2\"").unwrap();
     let mut newer = text;
     newer[at + 17] = b'7';
     std::fs::write(&model, newer).unwrap();
-    assert_eq!(problem(&model), FileFault::Newer { found: 7, known: 1 });
+    assert_eq!(problem(&model), FileFault::Newer { found: 7, known: 2 });
 }
 
 #[test]

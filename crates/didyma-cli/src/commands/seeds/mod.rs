@@ -110,12 +110,11 @@ impl Work {
 
     /// How many runs go on at once, and what each has. A program's processes are limited for all runs together.
     fn shares(&self, runs: usize) -> (usize, Machine) {
-        let Machine { threads, device } = &self.machine;
         let most = match self.problem.as_ref().map(|problem| &problem.source) {
-            Some(Source::Program(program)) => program.workers.unwrap_or(*threads),
+            Some(Source::Program(program)) => program.workers.unwrap_or(self.machine.threads),
             _ => usize::MAX,
         };
-        let at_once = device.runs_at_once(runs, *threads).min(most).max(1);
+        let at_once = self.machine.at_once(runs).min(most).max(1);
         (at_once, self.machine.part(at_once))
     }
 

@@ -49,10 +49,11 @@ pub fn picture(look: &Look, width: usize, height: usize) -> Vec<String> {
 
 /// Warnings are part of the header, so that they are seen where the room ends.
 fn lines(look: &Look, width: usize, plan: Plan) -> Vec<String> {
+    let members = look.summary.config.ensemble.members;
     let parts = [
         header(look, width),
         marginals(look, width, plan),
-        losses(&look.epochs, width, plan.chart),
+        losses(&look.epochs, members, width, plan.chart),
         rounds(&look.summary, width, plan.rounds),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -129,11 +130,15 @@ fn axis(mark: Option<usize>, columns: usize) -> String {
 }
 
 /// Training and validation loss side by side, on one scale.
-fn losses(epochs: &[EpochRecord], width: usize, rows: usize) -> Vec<String> {
+fn losses(epochs: &[EpochRecord], members: usize, width: usize, rows: usize) -> Vec<String> {
     let Some(last) = epochs.last() else { return Vec::new() };
     let train: Vec<Option<f64>> = epochs.iter().map(|epoch| epoch.train_loss).collect();
     let validation: Vec<Option<f64>> = epochs.iter().map(|epoch| epoch.validation_loss).collect();
-    let title = format!("losses of round {}, epochs 1 to {}", last.round, last.epoch);
+    let member = match members {
+        1 => String::new(),
+        _ => format!(" of member {} of {members}", last.member + 1),
+    };
+    let title = format!("losses of round {}{member}, epochs 1 to {}", last.round, last.epoch);
     let range = bounds(train.iter().chain(&validation).copied().flatten());
     if range.0 > range.1 {
         return vec![format!("{title}: none was finite")];
@@ -274,7 +279,7 @@ mod tests {
         let lines = picture(&look(0, &[], 0), 80, 24);
         assert!(lines[0].ends_with("round 1 of 10") && lines[3].starts_with("no posterior yet"));
         let none = EpochRecord { train_loss: None, validation_loss: None, ..epoch(1) };
-        let lines = losses(&[none], 80, 8);
+        let lines = losses(&[none], 1, 80, 8);
         assert_eq!(lines, ["losses of round 3, epochs 1 to 1: none was finite"]);
     }
 

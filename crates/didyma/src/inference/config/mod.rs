@@ -44,7 +44,7 @@ pub struct Config {
     pub simulations: usize,
     /// Where later rounds propose parameters from.
     pub proposal: Proposal,
-    /// Share of them that come from the prior all the same.
+    /// Share of later rounds' parameters that come from the prior all the same.
     #[serde(default)]
     pub prior_share: f64,
     /// How much wider than q(· | x_o) they do it, if from there: the standard deviation of the flow's base.
@@ -62,10 +62,10 @@ pub struct Config {
     pub scores: Scoring,
     /// The estimator of rounds 2 and later.
     pub estimator: Settings,
-    /// Of how many models q(θ | x) is a mixture.
+    /// Members of the mixture that q(θ | x) is.
     #[serde(default)]
     pub ensemble: EnsembleConfig,
-    /// What they are made of.
+    /// Form of a member: a flow or a score.
     pub density: DensityKind,
     /// The shape of the flow, if it is one.
     pub flow: Architecture,
@@ -173,11 +173,6 @@ impl Config {
         }
         if !(0.0..=0.9).contains(&self.prior_share) {
             return Err(Error::setting("prior_share", self.prior_share, "between 0 and 0.9"));
-        }
-        if self.estimator.method == Method::Likelihood && self.prior_share > 0.0 {
-            let why = "0 with maximum likelihood, which does not correct for parameters that come from elsewhere \
-                       (estimator.method=likelihood)";
-            return Err(Error::setting("prior_share", self.prior_share, why));
         }
         let from_q = matches!(self.proposal, Proposal::Posterior | Proposal::Mixed);
         if self.estimator.method == Method::Likelihood && from_q {

@@ -29,7 +29,7 @@ fn run(
     observer: &mut dyn Observer,
 ) -> Inference {
     let task = Task::named("two-moons").unwrap();
-    let machine = Machine { threads: 2, device: device.clone() };
+    let machine = Machine::new(2, device.clone());
     infer_from(&task.problem, None, config, machine, progress, observer).unwrap()
 }
 

@@ -68,7 +68,7 @@ impl Evaluator for Counting {
 }
 
 fn run_on(device: &Arc<Counting>, task: &Task, config: &Config) -> Inference {
-    let machine = Machine { threads: 2, device: device.clone() };
+    let machine = Machine::new(2, device.clone());
     infer_from(&task.problem, None, config, machine, State::default(), &mut ()).unwrap()
 }
 

@@ -141,6 +141,12 @@ fn steps_and_epochs_are_a_budget_in_whole_epochs() {
             trained(&TrainConfig { steps, epochs, ..config() }, &mut Scripted::new(&falling));
         assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), expected));
     }
+    // 65 rows have 0.065 of the steps of 1000, or their root: 19.5 and 76.5 of 300, in epochs of 7.
+    for (growth, expected) in [(0.0, 43), (1.0, 3), (0.5, 11)] {
+        let steps = TrainConfig { steps: Some(300), epochs: 50, growth, ..config() };
+        let state = trained(&steps, &mut Scripted::new(&falling));
+        assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), expected), "{growth}");
+    }
     // The budget counts even if patience ends at the same epoch.
     let state = trained(&TrainConfig { epochs: 4, ..config() }, &mut Scripted::new(&[1.0]));
     assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), 4));

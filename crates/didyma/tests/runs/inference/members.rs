@@ -1,15 +1,22 @@
 //! Ensembles: a mixture of members that are trained apart, and members that diverge.
 
+use super::keeper::Keeper;
 use super::{run, samples, small, tiny};
 use didyma::config::{Algorithm, Config, Profile};
 use didyma::estimator::Plan;
-use didyma::run::{Manifest, Summary};
+use didyma::run::{Manifest, Recorder, RunDir, Summary};
+use didyma::storage::TensorFile;
 use didyma::tasks::Task;
 use didyma::training::{
     AdamConfig, Cpu, Device, Engine, EngineState, Evaluator, Machine, StopReason,
 };
-use didyma::{Dataset, Error, Posterior, Result, Rows, SplineFlow, State, infer_from};
+use didyma::{
+    Dataset, Error, Event, FileFault, Observer, Posterior, Result, Rows, SplineFlow, State,
+    infer_from,
+};
 use serde_json::json;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -171,7 +178,7 @@ fn members_and_stops(diverge: fn(usize) -> bool) -> (Vec<StopReason>, Vec<usize>
     let task = Task::named("two-moons").unwrap();
     let device = Arc::new(Faulty { made: AtomicUsize::new(0), diverge });
     // On one thread engines are made in the order of rounds and members.
-    let machine = Machine { threads: 1, device };
+    let machine = Machine::new(1, device);
     let found = infer_from(&task.problem, None, &ensemble(3), machine, State::default(), &mut ());
     let found = found.unwrap();
     let kept = |members: &[didyma::MemberReport]| {
@@ -206,10 +213,103 @@ fn a_summary_tells_of_members_that_are_left_out_or_apart() {
     reports[1].disagreement = Some(0.05);
     assert!(!told(&reports).contains("members"), "{}", told(&reports));
     reports[1].disagreement = Some(0.456);
-    assert!(told(&reports).contains("the 3 members of the ensemble are 0.46 apart"));
+    assert!(told(&reports).contains("members are 0.46 apart at the observation"));
     reports[0].members[2].stop_reason = StopReason::Diverged;
     assert!(told(&reports).contains("1 of 3 members diverged in round 1, and its posterior"));
     // Where all diverged, the round did, and says so.
     reports[0].members.iter_mut().for_each(|member| member.stop_reason = StopReason::Diverged);
     assert!(!told(&reports).contains("members diverged"));
+}
+
+/// An error of the observer, at its n-th event, ends a run: it hears of nothing more.
+struct Failing {
+    left: usize,
+    after: usize,
+}
+
+impl Observer for Failing {
+    fn notice(&mut self, _: &Event) -> Result<ControlFlow<()>> {
+        match self.left {
+            0 => {
+                self.after += 1;
+                Err(Error::Leakage { drawn: 1, accepted: 0 })
+            }
+            _ => {
+                self.left -= 1;
+                Ok(ControlFlow::Continue(()))
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_of_the_observer_ends_all_members() {
+    let task = Task::named("two-moons").unwrap();
+    for events in [3, 6, 9] {
+        let mut observer = Failing { left: events, after: 0 };
+        let found =
+            infer_from(&task.problem, None, &ensemble(3), 3, State::default(), &mut observer);
+        assert!(matches!(found, Err(Error::Leakage { .. })), "{events}");
+        assert_eq!(observer.after, 1, "{events}");
+    }
+}
+
+#[test]
+fn a_state_of_another_number_of_members_is_refused() {
+    let task = Task::named("two-moons").unwrap();
+    let mut keeper = Keeper::default();
+    infer_from(&task.problem, None, &ensemble(3), 1, State::default(), &mut keeper).unwrap();
+    for state in [keeper.all[6].clone(), keeper.now] {
+        let mut state = state;
+        let training = state.training.as_mut().unwrap();
+        training.members.pop();
+        let found = infer_from(&task.problem, None, &ensemble(3), 1, state, &mut ());
+        let told = found.unwrap_err().to_string();
+        assert!(told.contains("members") && told.contains('2'), "{told}");
+    }
+}
+
+/// Files that say to have another number of members than their parameters are.
+#[test]
+fn models_with_other_members_than_they_say_are_damaged() {
+    let mixed = run(&Task::named("two-moons").unwrap(), &ensemble(2)).posterior.unwrap();
+    let file = TensorFile::decode(&mixed.to_bytes(&json!({})), "posterior", &["params"]).unwrap();
+    for members in [0, 1, 3, u64::MAX] {
+        let mut told: serde_json::Value = serde_json::from_str(&file.json).unwrap();
+        assert_eq!(told["members"], 2);
+        told["members"] = members.into();
+        let changed = TensorFile { json: told.to_string(), ..file.clone() };
+        let found = Posterior::from_bytes(&changed.encode());
+        assert!(matches!(found, Err(FileFault::Corrupted(_))), "{members}: {found:?}");
+    }
+}
+
+/// Where the checkpoint is lost, the models of finished rounds are enough, also of rounds that left members out.
+#[test]
+fn a_round_goes_on_from_the_models_of_the_one_before() {
+    let task = Task::named("two-moons").unwrap();
+    let run = |folder: &Path, lose: bool| {
+        let device = Arc::new(Faulty { made: AtomicUsize::new(0), diverge: |engine| engine == 1 });
+        let machine = || Machine::new(1, Arc::<Faulty>::clone(&device));
+        let manifest = Manifest::of_task("two-moons", ensemble(3));
+        let mut stop = Keeper { stop_after: lose.then_some(40), ..Keeper::default() };
+        let dir = RunDir::create(folder, &manifest).unwrap();
+        let mut recorder = Recorder::new(dir, Vec::new());
+        let mut both = (&mut recorder, &mut stop);
+        infer_from(&task.problem, None, &manifest.config, machine(), State::default(), &mut both)
+            .unwrap();
+        let (dir, reports) = recorder.finish();
+        if lose {
+            assert_eq!(reports.len(), 1, "it stopped in round 2");
+            std::fs::remove_file(dir.file(didyma::run::CHECKPOINT)).unwrap();
+        }
+        let state = dir.progress().unwrap();
+        // The engines of round 2 are other ones by number.
+        let left = Arc::new(Faulty { made: AtomicUsize::new(3), diverge: |engine| engine == 1 });
+        let machine = Machine::new(1, left);
+        let found = infer_from(&task.problem, None, &manifest.config, machine, state, &mut ());
+        found.unwrap().posterior.unwrap().to_bytes(&json!({}))
+    };
+    let (whole, lost) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert!(run(&whole.path().join("run"), false) == run(&lost.path().join("run"), true));
 }

@@ -12,7 +12,7 @@ mod missing;
 mod posterior;
 mod recorder;
 
-use didyma::config::{Algorithm, Config, Profile};
+use didyma::config::{Algorithm, Config, Profile, Proposal};
 use didyma::estimator::Method;
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
@@ -130,6 +130,32 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
             assert!(again.finished && found == expected, "{place}");
         }
     }
+}
+
+/// Where each half of a round's proposals comes from shows in their spread: flat, the prior's share, the posterior.
+#[test]
+fn proposals_are_mixed_as_the_settings_say() {
+    let task = Task::named("gaussian-linear").unwrap();
+    let propose = |prior_share: f64, proposal: Proposal| -> Vec<f64> {
+        let mut config = small(Config::new(Profile::Default, Method::Tgrr));
+        (config.simulations, config.train.steps) = (400, Some(400));
+        (config.prior_share, config.proposal) = (prior_share, proposal);
+        let mut keeper = Keeper::default();
+        let first = Config { rounds: 1, ..config.clone() };
+        infer_from(&task.problem, None, &first, 2, State::default(), &mut keeper).unwrap();
+        didyma::propose(&task.problem, &config, 2, keeper.now).unwrap().unwrap().1
+    };
+    let from_q = propose(0.0, Proposal::Posterior);
+    let flat = propose(0.0, Proposal::Truncated);
+    let mixed = propose(0.0, Proposal::Mixed);
+    let shared = propose(0.25, Proposal::Posterior);
+    assert!([&from_q, &flat, &mixed, &shared].iter().all(|theta| theta.len() == 4000));
+    // Half and half, by streams of their own; the first half is the flat one.
+    assert_eq!(mixed[..2000], flat[..2000]);
+    assert!(mixed[2000..].chunks_exact(10).all(|row| !from_q.chunks_exact(10).any(|q| q == row)));
+    // A quarter from the prior, the same as round 2 of a run that stays with it.
+    assert_eq!(shared[1000..], from_q[..3000]);
+    assert_eq!(shared[..1000], propose(0.0, Proposal::Prior)[..1000]);
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use super::{samples, tiny};
 use didyma::config::{Config, Profile};
 use didyma::run::{CHECKPOINT, DATABASE, Manifest, RunDir, execute};
+use didyma::storage::TensorFile;
 use didyma::tasks::Task;
 use didyma::{Event, Observer, infer_from};
+use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +75,30 @@ fn files_of_different_times_are_told_apart() {
     change("DELETE FROM simulations WHERE \"index\" > 50");
     let told = refusal(&dir);
     assert!(told.contains(CHECKPOINT) && told.contains("newer than the database"), "{told}");
+}
+
+/// Before there were ensembles, the state of the only member stood among the other fields, in a file of version 1.
+#[test]
+fn a_checkpoint_of_one_member_from_before_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    recorded(&dir, &tiny(Profile::Default));
+    let expected = RunDir::open(&dir).unwrap().training().unwrap();
+    let (path, names) = (dir.join(CHECKPOINT), ["params", "m", "v", "best"]);
+    let mut file = TensorFile::load(&path, "checkpoint", &names).unwrap();
+    let mut told: serde_json::Map<String, Value> = serde_json::from_str(&file.json).unwrap();
+    told.remove("seconds_together");
+    let members = told.remove("members").unwrap();
+    told.extend(members[0].as_object().unwrap().clone());
+    file.json = Value::from(told).to_string();
+    std::fs::write(&path, file.encode()).unwrap();
+    let mut found = RunDir::open(&dir).unwrap().training().unwrap();
+    // It had one time for both.
+    let (found_seconds, seconds) =
+        (&mut found.as_mut().unwrap().seconds, expected.as_ref().unwrap());
+    assert_eq!(*found_seconds, seconds.members[0].seconds);
+    *found_seconds = seconds.seconds;
+    assert_eq!(found, expected);
 }
 
 #[test]
