@@ -89,7 +89,7 @@ def kept(path: Path) -> Array | None:
 def classified(reference: Array, draws: Array, seeds: int) -> dict[str, Any]:
     """C2ST by several seeds of the classifier: each value, mean and standard error."""
     began = time.perf_counter()
-    each = [didyma.metrics.c2st(reference, draws, seed=seed) for seed in range(1, seeds + 1)]
+    each = [didyma.metrics.c2st(reference, draws, seeds=1, seed=seed) for seed in range(1, seeds + 1)]
     error = float(np.std(each, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None
     return {
         "c2st": float(np.mean(each)) if each else None,

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import didyma
+
 # The benchmark is no part of the package: it lies in the repository.
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -226,6 +228,16 @@ def test_finished_cases_are_not_done_again(begun: list[str], packed: Path, tmp_p
     assert record["run"] == {"epochs": 7} and record["warnings"] == ["a warning"]
     draws = case.kept(tmp_path / "quick" / "two_moons-1000-1-1.json")
     assert draws is not None and draws.shape == (case.DRAWS, 2)
+
+
+def test_every_seed_of_the_classifier_is_kept() -> None:
+    rng = np.random.default_rng(1)
+    reference, draws = rng.normal(size=(100, 2)), rng.normal(0.7, 1.0, size=(100, 2))
+    found = case.classified(reference, draws, 3)
+    each = [didyma.metrics.c2st(reference, draws, seeds=1, seed=seed) for seed in (1, 2, 3)]
+    assert found["c2st_each"] == each and found["c2st"] == np.mean(each)
+    # Equal values would say nothing of seeds.
+    assert len(set(each)) > 1
 
 
 def test_a_folder_holds_one_variant(tmp_path: Path) -> None:
