@@ -6,6 +6,7 @@ import json
 import os
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from .tasks import TASKS, Array, Task
 DRAWS = 10_000
 #: Rows of a simulator's call; another number gives other noise.
 BATCH = 1000
+#: Settings that cases of one variant differ in.
+OF_CASES = ("seed", "simulations")
 #: Parts of a run's summary that say what the variant says, or what the draws say.
 LEFT_OUT = ("config", "parameters", "task", "method", "profile", "seed", "warnings")
 
@@ -36,11 +39,20 @@ class Variant:
     rounds: int | None
     settings: dict[str, str]
 
+    @property
+    def rounds_in_all(self) -> int:
+        return self.rounds or (1 if self.method == "npe" else 10)
+
     def rounds_of(self, budget: int) -> int:
-        rounds = self.rounds or (1 if self.method == "npe" else 10)
+        rounds = self.rounds_in_all
         if budget % rounds:
             raise Refusal(f"{budget} simulations are not {rounds} equal rounds: choose another budget or --rounds")
         return rounds
+
+    def resolved(self) -> dict[str, str]:
+        """Every setting that its cases share, with the value that it has: defaults may change under a name that does not."""
+        known = {name: value for name, (value, _) in didyma.settings(self.method, self.profile).items() if name not in OF_CASES}
+        return {**known, "rounds": str(self.rounds_in_all), **self.settings}
 
 
 @dataclass(frozen=True)
@@ -61,12 +73,15 @@ class Case:
         return out / self.variant.name / f"{self.key}.json"
 
 
-def write(path: Path, record: dict[str, Any]) -> None:
-    """Writes a file that appears whole or not at all."""
+def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Writes a file, a line each record, that appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-    unfinished.write_text(json.dumps(record) + "\n")
-    unfinished.replace(path)
+    try:
+        unfinished.write_text("".join(json.dumps(record) + "\n" for record in records))
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def keep(path: Path, draws: Array) -> None:
@@ -77,12 +92,16 @@ def keep(path: Path, draws: Array) -> None:
     unfinished.replace(path.with_suffix(".npz"))
 
 
-def kept(path: Path) -> Array | None:
+def has_draws(path: Path) -> bool:
+    """Whether draws were kept beside a record."""
+    return path.with_suffix(".npz").is_file()
+
+
+def kept(path: Path) -> Array:
     """The draws that were kept beside a record."""
-    draws = path.with_suffix(".npz")
-    if not draws.is_file():
-        return None
-    with np.load(draws) as file:
+    if not has_draws(path):
+        raise Refusal(f"{path.name} has no draws: run it with --keep")
+    with np.load(path.with_suffix(".npz")) as file:
         return file["draws"].astype(np.float64)
 
 
@@ -158,15 +177,13 @@ def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool, 
     path = case.path(out)
     if keep_draws:
         keep(path, draws)
-    write(path, record)
+    write(path, [record])
 
 
 def rescore(path: Path, data: Path, classifiers: int) -> None:
     """Scores the kept draws of a case by more seeds of the classifier."""
     record = json.loads(path.read_text())
     draws = kept(path)
-    if draws is None:
-        raise Refusal(f"{path.name} has no draws: run it with --keep")
     truth = load(TASKS[record["task"]], record["observation"], data)
     record.update(classified(truth.reference, draws, classifiers))
-    write(path, record)
+    write(path, [record])

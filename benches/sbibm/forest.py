@@ -12,7 +12,7 @@ import numpy as np
 from .case import DRAWS, kept, write
 from .data import Refusal, load
 from .pool import Clock, Job, Outcome, execute
-from .run import records
+from .run import scorable
 from .tasks import TASKS, Array
 
 TREES, FOLDS, SEED = 100, 5, 1
@@ -44,14 +44,12 @@ def forest(reference: Array, draws: Array, seed: int = SEED) -> float:
 def rescore(path: Path, data: Path, rows: int) -> None:
     """Scores the kept draws of a case; the record says how many rows of each set were compared."""
     record, draws = json.loads(path.read_text()), kept(path)
-    if draws is None:
-        raise Refusal(f"{path.name} has no draws: run it with --keep")
     reference = load(TASKS[record["task"]], record["observation"], data).reference
     began = time.perf_counter()
     record["forest"] = forest(reference[:rows], draws[:rows])
     record["forest_rows"] = min(rows, len(reference), len(draws))
     record["seconds_forest"] = time.perf_counter() - began
-    write(path, record)
+    write(path, [record])
 
 
 def score(out: Path, names: list[str] | None, data: Path, rows: int, slots: int, minutes: float | None) -> Outcome:
@@ -59,17 +57,9 @@ def score(out: Path, names: list[str] | None, data: Path, rows: int, slots: int,
     need_sklearn()
     if not 2 * FOLDS <= rows <= DRAWS:
         raise Refusal(f"{rows} rows cannot be compared: choose --rows between {2 * FOLDS} and {DRAWS}")
-    jobs, without = [], 0
-    for path in records(out, names):
-        record = json.loads(path.read_text())
-        if record.get("forest_rows") == rows:
-            continue
-        if not path.with_suffix(".npz").is_file():
-            without += 1
-            continue
+    jobs = []
+    for path, record in scorable(out, names, lambda record: record.get("forest_rows") != rows):
         dim = TASKS[record["task"]].dim
         label = f"{path.parent.name}/{path.stem}"
         jobs.append(Job(label, f"{dim}", 4.0 * dim**0.5 * rows / 1000, rescore, (path, data, rows)))
-    if without:
-        print(f"{without} cases have no draws and are left out: `run --keep` keeps them")
     return execute(jobs, slots, minutes, Clock())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import didyma
 
-from .case import Case, Variant, kept, rescore, work, write
+from .case import Case, Variant, has_draws, rescore, work, write
 from .data import Refusal
 from .pool import Clock, Job, Outcome, execute
 from .tasks import TASKS
@@ -22,14 +23,19 @@ VARIANT = "variant.json"
 
 
 def claim(variant: Variant, out: Path) -> None:
-    """Notes the variant in its folder; a folder that holds another one is refused."""
+    """Notes the variant with all its settings in its folder; a folder that holds others is refused."""
     path = out / variant.name / VARIANT
-    wanted = asdict(variant)
-    if path.is_file():
-        if json.loads(path.read_text()) != wanted:
-            raise Refusal(f"{path.parent} holds other settings ({path.read_text().strip()}): choose another --name")
-    else:
-        write(path, wanted)
+    wanted = variant.resolved()
+    if not path.is_file():
+        write(path, [{**asdict(variant), "resolved": wanted}])
+        return
+    held = json.loads(path.read_text()).get("resolved")
+    if held is None:
+        raise Refusal(f"{path.parent} holds cases whose settings were not all noted: choose another --name")
+    for name in [*wanted, *held]:
+        now, then = wanted.get(name, "no value"), held.get(name, "no value")
+        if now != then:
+            raise Refusal(f"{path.parent} holds other settings ({name}: {then}, now {now}): choose another --name")
 
 
 def expand(
@@ -80,13 +86,22 @@ def records(out: Path, names: list[str] | None = None) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.glob("*.json")) if path.name != VARIANT]
 
 
+def scorable(
+    out: Path, names: list[str] | None, wanted: Callable[[dict[str, Any]], bool]
+) -> list[tuple[Path, dict[str, Any]]]:
+    """Finished cases that are wanted and have draws; says how many have none."""
+    found = [(path, record) for path in records(out, names) if wanted(record := json.loads(path.read_text()))]
+    ready = [(path, record) for path, record in found if has_draws(path)]
+    if len(ready) < len(found):
+        print(f"{len(found) - len(ready)} cases have no draws and are left out: `run --keep` keeps them")
+    return ready
+
+
 def score(out: Path, names: list[str] | None, data: Path, classifiers: int, slots: int, minutes: float | None) -> Outcome:
     """Scores kept draws that have been scored by fewer seeds."""
     jobs = []
-    for path in records(out, names):
-        record = json.loads(path.read_text())
-        if len(record["c2st_each"]) < classifiers and kept(path) is not None:
-            label = f"{path.parent.name}/{path.stem}"
-            dim = TASKS[record["task"]].dim
-            jobs.append(Job(label, f"{dim}", classifiers * C2ST_SECONDS[dim], rescore, (path, data, classifiers)))
+    for path, record in scorable(out, names, lambda record: len(record["c2st_each"]) < classifiers):
+        label = f"{path.parent.name}/{path.stem}"
+        dim = TASKS[record["task"]].dim
+        jobs.append(Job(label, f"{dim}", classifiers * C2ST_SECONDS[dim], rescore, (path, data, classifiers)))
     return execute(jobs, slots, minutes, Clock())

@@ -227,7 +227,7 @@ def test_finished_cases_are_not_done_again(begun: list[str], packed: Path, tmp_p
     assert record["nlq"] == 1.0 and 0 < record["nlq_without_density"] < 20
     assert record["run"] == {"epochs": 7} and record["warnings"] == ["a warning"]
     draws = case.kept(tmp_path / "quick" / "two_moons-1000-1-1.json")
-    assert draws is not None and draws.shape == (case.DRAWS, 2)
+    assert draws.shape == (case.DRAWS, 2)
 
 
 def test_every_seed_of_the_classifier_is_kept() -> None:
@@ -240,13 +240,36 @@ def test_every_seed_of_the_classifier_is_kept() -> None:
     assert len(set(each)) > 1
 
 
-def test_a_folder_holds_one_variant(tmp_path: Path) -> None:
+def test_a_folder_holds_one_variant(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     run.claim(VARIANT, tmp_path)
-    run.claim(VARIANT, tmp_path)
-    with pytest.raises(Refusal, match="holds other settings"):
-        run.claim(Variant("quick", "npe", None, 2, {}), tmp_path)
+    # The same by another word: the profile that is the default.
+    run.claim(Variant("quick", None, "default", 2, {}), tmp_path)
+    for other, difference in (
+        (Variant("quick", None, None, 3, {}), "rounds: 2, now 3"),
+        (Variant("quick", None, None, 2, {"ensemble.members": "7"}), "ensemble.members: ., now 7"),
+    ):
+        with pytest.raises(Refusal, match=rf"quick holds other settings \({difference}\): choose another --name"):
+            run.claim(other, tmp_path)
     with pytest.raises(Refusal, match="are not 10 equal rounds"):
         run.expand([Variant("default", None, None, None, {})], ["sir"], [1005], [1], [1])
+    # Another version of the package, with another default.
+    known = didyma.settings()
+    monkeypatch.setattr(didyma, "settings", lambda *_: {**known, "train.rate": ("7.0", "")})
+    with pytest.raises(Refusal, match=r"\(train.rate: .*, now 7.0\)"):
+        run.claim(VARIANT, tmp_path)
+    case.write(tmp_path / "quick" / run.VARIANT, [{"name": "quick"}])
+    with pytest.raises(Refusal, match="settings were not all noted"):
+        run.claim(VARIANT, tmp_path)
+
+
+def test_cases_without_draws_are_told(begun: list[str], packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run.run(run.expand([VARIANT], ["two_moons"], [1000], [1], [1]), packed, tmp_path, 0, False, "cpu", 1, None)
+    # An empty file is seen, and not opened.
+    run.run(run.expand([VARIANT], ["two_moons"], [1000], [2], [1]), packed, tmp_path, 0, False, "cpu", 1, None)
+    (tmp_path / "quick" / "two_moons-1000-2-1.npz").touch()
+    ready = run.scorable(tmp_path, None, lambda record: not record["c2st_each"])
+    assert [path.stem for path, _ in ready] == ["two_moons-1000-2-1"]
+    assert "1 cases have no draws and are left out: `run --keep` keeps them" in capsys.readouterr().out
 
 
 def test_the_forest_needs_scikit_learn_and_draws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
