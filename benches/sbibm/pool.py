@@ -81,38 +81,45 @@ def cores() -> list[int]:
 def execute(jobs: list[Job], slots: int, minutes: float | None, clock: Clock) -> Outcome:
     """Does the jobs; those that run at the time limit are killed, and none begins that would not end in time."""
     deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
-    context = multiprocessing.get_context("spawn")
     outcome, waiting, running = Outcome(), list(jobs), list[Running]()
     available = cores()
     free = [available[slot % len(available)] for slot in range(slots)][::-1]
     with tempfile.TemporaryDirectory() as scratch:
         # Runs that are killed leave nothing behind.
         os.environ["TMPDIR"] = scratch
-        while waiting or running:
-            left = deadline - time.monotonic()
-            waiting.sort(key=clock.expected)
-            while free and waiting:
-                fitting = [job for job in waiting if clock.expected(job) <= left]
-                if not fitting:
+        try:
+            while waiting or running:
+                left = deadline - time.monotonic()
+                fill(waiting, running, free, left, clock)
+                if not running or left <= 0:
                     break
-                job = fitting[-1]
-                waiting.remove(job)
-                core = free.pop()
-                process = context.Process(target=begin, args=(core, job))
-                process.start()
-                running.append(Running(job, process, time.monotonic(), core))
-            if not running or left <= 0:
-                break
-            wait([each.process.sentinel for each in running], timeout=None if left == float("inf") else max(left, 0.0))
-            for each in [each for each in running if not each.process.is_alive()]:
-                running.remove(each)
-                free.append(each.core)
-                finish(each, outcome, clock, len(waiting) + len(running))
-        for each in running:
-            each.process.kill()
-            each.process.join()
+                wait([each.process.sentinel for each in running], timeout=None if left == float("inf") else max(left, 0.0))
+                for each in [each for each in running if not each.process.is_alive()]:
+                    running.remove(each)
+                    free.append(each.core)
+                    finish(each, outcome, clock, len(waiting) + len(running))
+        finally:
+            # An interruption must leave no process behind either.
+            for each in running:
+                each.process.kill()
+                each.process.join()
         outcome.missing = len(waiting) + len(running)
     return outcome
+
+
+def fill(waiting: list[Job], running: list[Running], free: list[int], left: float, clock: Clock) -> None:
+    """Begins jobs on the free cores, the longest first that ends in time."""
+    waiting.sort(key=clock.expected)
+    while free and waiting:
+        fitting = [job for job in waiting if clock.expected(job) <= left]
+        if not fitting:
+            break
+        job = fitting[-1]
+        waiting.remove(job)
+        core = free.pop()
+        process = multiprocessing.get_context("spawn").Process(target=begin, args=(core, job))
+        process.start()
+        running.append(Running(job, process, time.monotonic(), core))
 
 
 def finish(each: Running, outcome: Outcome, clock: Clock, left: int) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bz2
 import json
+import multiprocessing
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import didyma
 # The benchmark is no part of the package: it lies in the repository.
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benches.sbibm import case, data, forest, run  # noqa: E402
+from benches.sbibm import case, data, forest, pool, run  # noqa: E402
 from benches.sbibm.case import Case, Variant  # noqa: E402
 from benches.sbibm.data import OBSERVATIONS, Refusal  # noqa: E402
 from benches.sbibm.pool import Clock, Job, Outcome  # noqa: E402
@@ -270,6 +272,19 @@ def test_cases_without_draws_are_told(begun: list[str], packed: Path, tmp_path: 
     ready = run.scorable(tmp_path, None, lambda record: not record["c2st_each"])
     assert [path.stem for path, _ in ready] == ["two_moons-1000-2-1"]
     assert "1 cases have no draws and are left out: `run --keep` keeps them" in capsys.readouterr().out
+
+
+def test_an_exception_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool, "finish", interrupted)
+    # It is set for the jobs: the next test gets back what it was.
+    monkeypatch.setenv("TMPDIR", "")
+    jobs = [Job("long", "long", 60.0, time.sleep, (60.0,), False), Job("short", "short", 1.0, time.sleep, (0.0,), False)]
+    with pytest.raises(KeyboardInterrupt):
+        pool.execute(jobs, 2, None, Clock())
+    assert not multiprocessing.active_children()
 
 
 def test_the_forest_needs_scikit_learn_and_draws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
