@@ -16,7 +16,7 @@ from .run import claim, expand, run, score
 from .tasks import TASKS
 
 OUT = Path("runs/sbibm")
-SCORES = ["c2st", "forest", "nlq", "nlq_true", "seconds", "cpu_seconds"]
+SCORES = ["c2st", "forest", "nlq", "nlq_true", "disagreement", "seconds", "cpu_seconds"]
 
 
 def numbers(text: str) -> list[int]:
@@ -126,23 +126,27 @@ def command_check(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m benches.sbibm", description="The public benchmark sbibm, for didyma.")
-    commands = top.add_subparsers(required=True)
+def parse_jobs(each: argparse.ArgumentParser) -> None:
+    """What all commands have that work on cases."""
+    each.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
+    each.add_argument("--out", type=Path, default=OUT, help="folder of the cases")
+    each.add_argument("--jobs", type=int, default=len(cores()), help="processes side by side (cores)")
+    each.add_argument("--minutes", type=float, help="time limit; what is not done then is left out")
 
-    each = commands.add_parser("prepare", help="pack sbibm's observations and references into one file")
+
+def parse_classifiers(each: argparse.ArgumentParser) -> None:
+    each.add_argument("--classifiers", type=int, default=4, help="seeds of C2ST's classifier; 0: score later (4)")
+
+
+def parse_prepare(each: argparse.ArgumentParser) -> None:
     each.add_argument("--from", dest="package", type=Path, help="wheel or folder of sbibm (as it is installed)")
     each.add_argument("--data", type=Path, default=DEFAULT, help="file to make")
     each.set_defaults(work=command_prepare)
 
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
-    shared.add_argument("--out", type=Path, default=OUT, help="folder of the cases")
-    shared.add_argument("--jobs", type=int, default=len(cores()), help="processes side by side (cores)")
-    shared.add_argument("--minutes", type=float, help="time limit; what is not done then is left out")
-    shared.add_argument("--classifiers", type=int, default=4, help="seeds of C2ST's classifier; 0: score later (4)")
 
-    each = commands.add_parser("run", parents=[shared], help="do the cases that are missing")
+def parse_run(each: argparse.ArgumentParser) -> None:
+    parse_jobs(each)
+    parse_classifiers(each)
     each.add_argument("--task", type=tasks, default=list(TASKS), help="names, or all")
     each.add_argument("--method", type=words, help=f"one or more of {', '.join(didyma.methods())} (the default)")
     each.add_argument("--budget", type=numbers, default=[10_000], help="simulations in all (10000)")
@@ -157,22 +161,22 @@ def parser() -> argparse.ArgumentParser:
     each.add_argument("--pack", type=Path, help="file to merge all cases of --out into at the end")
     each.set_defaults(work=command_run)
 
-    each = commands.add_parser("score", parents=[shared], help="score kept draws by more seeds of the classifier")
-    each.add_argument("names", nargs="*", help="variants (all)")
-    each.set_defaults(
-        work=lambda a: told(score(a.out, a.names, a.data, a.classifiers, a.jobs, a.minutes))
-    )
 
-    each = commands.add_parser("forest", help="score kept draws by a random forest (needs scikit-learn)")
+def parse_score(each: argparse.ArgumentParser) -> None:
+    parse_jobs(each)
+    parse_classifiers(each)
     each.add_argument("names", nargs="*", help="variants (all)")
-    each.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
-    each.add_argument("--out", type=Path, default=OUT, help="folder of the cases")
-    each.add_argument("--jobs", type=int, default=len(cores()), help="processes side by side (cores)")
-    each.add_argument("--minutes", type=float, help="time limit; what is not done then is left out")
+    each.set_defaults(work=lambda a: told(score(a.out, a.names, a.data, a.classifiers, a.jobs, a.minutes)))
+
+
+def parse_forest(each: argparse.ArgumentParser) -> None:
+    parse_jobs(each)
+    each.add_argument("names", nargs="*", help="variants (all)")
     each.add_argument("--rows", type=int, default=DRAWS, help=f"rows of each set ({DRAWS})")
     each.set_defaults(work=lambda a: told(forest.score(a.out, a.names, a.data, a.rows, a.jobs, a.minutes)))
 
-    each = commands.add_parser("check", help="check the tasks against sbibm's observations and references")
+
+def parse_check(each: argparse.ArgumentParser) -> None:
     each.add_argument("--data", type=Path, default=DEFAULT, help="file of `prepare`")
     each.add_argument("--task", type=tasks, default=list(TASKS), help="names, or all")
     each.add_argument("--observation", type=observations, default=list(OBSERVATIONS))
@@ -182,26 +186,53 @@ def parser() -> argparse.ArgumentParser:
     each.add_argument("--seeds", type=int, default=4, help="seeds of each classifier (4)")
     each.set_defaults(work=command_check)
 
-    each = commands.add_parser("collect", help="merge cases into one file")
+
+def parse_collect(each: argparse.ArgumentParser) -> None:
     each.add_argument("source", nargs="+", type=Path, help="folders of cases, or such files")
     each.add_argument("--pack", type=Path, required=True, help="file to write")
     each.set_defaults(work=lambda a: print(f"{tables.collect(a.source, a.pack)} cases") or 0)
 
-    each = commands.add_parser("table", help="print tables beside the published numbers")
+
+def parse_scored(each: argparse.ArgumentParser) -> None:
+    """What both commands have that show scores."""
     each.add_argument("source", nargs="+", type=Path, help="folders of cases, or files of `collect`")
+    each.add_argument("--score", choices=SCORES, default="c2st")
+
+
+def parse_table(each: argparse.ArgumentParser) -> None:
+    parse_scored(each)
     each.add_argument("--names", type=words, help="variants, one a column (all)")
     each.add_argument("--budget", type=numbers, default=[1000, 10_000, 100_000])
     each.add_argument("--observation", type=observations, default=list(OBSERVATIONS))
-    each.add_argument("--score", choices=SCORES, default="c2st")
     each.add_argument("--published", type=words, default=[], help="published algorithms to show, as SNPE,NPE")
     each.set_defaults(work=command_table)
 
-    each = commands.add_parser("compare", help="compare two variants case by case")
-    each.add_argument("source", nargs="+", type=Path, help="folders of cases, or files of `collect`")
+
+def parse_compare(each: argparse.ArgumentParser) -> None:
+    parse_scored(each)
     each.add_argument("--first", required=True)
     each.add_argument("--second", required=True)
-    each.add_argument("--score", choices=SCORES, default="c2st")
     each.set_defaults(work=lambda a: print(tables.compare(tables.read(a.source), a.first, a.second, a.score)) or 0)
+
+
+#: Each command's arguments, and its help.
+COMMANDS = {
+    "prepare": (parse_prepare, "pack sbibm's observations and references into one file"),
+    "run": (parse_run, "do the cases that are missing"),
+    "score": (parse_score, "score kept draws by more seeds of the classifier"),
+    "forest": (parse_forest, "score kept draws by a random forest (needs scikit-learn)"),
+    "check": (parse_check, "check the tasks against sbibm's observations and references"),
+    "collect": (parse_collect, "merge cases into one file"),
+    "table": (parse_table, "print tables beside the published numbers"),
+    "compare": (parse_compare, "compare two variants case by case"),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m benches.sbibm", description="The public benchmark sbibm, for didyma.")
+    commands = top.add_subparsers(required=True)
+    for name, (parse, text) in COMMANDS.items():
+        parse(commands.add_parser(name, help=text))
     return top
 
 
