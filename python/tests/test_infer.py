@@ -44,6 +44,20 @@ def test_the_command_line_gives_the_same_bytes(method: str, tmp_path: Path) -> N
     np.testing.assert_array_equal(parts.posterior.sample((9,), seed=1), found.posterior.sample((9,), seed=1))
 
 
+def test_an_ensemble_is_the_same_for_any_threads_and_keeps_its_members(tmp_path: Path) -> None:
+    found = didyma.infer(noisy_row, prior(), X_O, members=3, threads=2, out=tmp_path / "run", **QUICK)
+    alone = didyma.infer(noisy_row, prior(), X_O, members=3, threads=1, **QUICK)
+    draws = found.posterior.sample((99,), seed=1)
+    np.testing.assert_array_equal(draws, alone.posterior.sample((99,), seed=1))
+    np.testing.assert_array_equal(found.posterior.log_prob(draws), alone.posterior.log_prob(draws))
+    last = found.summary().to_dict()["rounds"][-1]
+    assert len(last["members"]) == 3 and 0 < last["disagreement"] < 1
+    with pytest.raises(didyma.RunError, match=r"holds another run \(ensemble.members differ\)"):
+        didyma.infer(noisy_row, prior(), X_O, members=2, out=tmp_path / "run", resume=True, **QUICK)
+    with pytest.raises(didyma.InputError, match="members is 0.*between 1 and 64"):
+        didyma.infer(noisy_row, prior(), X_O, members=0, **QUICK)
+
+
 def test_threads_do_not_change_a_bit() -> None:
     one = didyma.infer(noisy_row, prior(), X_O, threads=1, **QUICK)
     two = didyma.infer(noisy_row, prior(), X_O, threads=2, **QUICK)
