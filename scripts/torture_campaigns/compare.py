@@ -16,7 +16,8 @@ from .cases import Case, Fault
 MAY_DIFFER = {"lock", "run.db-wal", "run.db-shm", "run.db-journal", "report.html"}
 #: Fields that are measured: they differ between any two runs.
 MEASURED = {
-    "seconds", "seconds_simulate", "seconds_train", "seconds_score", "seconds_total", "peak_rss_mb", "pairs_per_second",
+    "seconds", "seconds_together", "seconds_simulate", "seconds_train", "seconds_score", "seconds_total",
+    "peak_rss_mb", "pairs_per_second",
 }
 #: Checksums over measured fields.
 CHECKSUMS = {"didyma.crc32"}

@@ -13,8 +13,8 @@ from .compare import tables
 
 #: A run of about a tenth of a second, with simulating, training, checkpoints and results in it.
 TINY = {
-    "rounds": 2, "simulations": 40, "samples": 200, "scores": "none", "train.steps": 150, "flow.layers": 2, "flow.units": 8,
-    "truncation.draws": 1000,
+    "rounds": 2, "simulations": 40, "samples": 200, "scores": "none", "train.steps": 100, "flow.layers": 2, "flow.units": 8,
+    "truncation.draws": 1000, "ensemble.members": 2,
 }
 #: One thread and one kind of kernel: the result is the same for any, and two cases share two cores.
 MACHINE = ["--threads", "1", "--device", "cpu"]
