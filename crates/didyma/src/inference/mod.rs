@@ -8,6 +8,7 @@ pub mod failures;
 mod finish;
 mod members;
 pub(crate) mod posterior;
+mod proposals;
 mod rounds;
 pub(crate) mod simulations;
 mod split;

@@ -14,11 +14,10 @@ use super::state::{Inference, Judge, RoundReport, State, Training};
 use crate::density::coordinates::{Coordinates, Rounds};
 use crate::density::{Density, Ensemble};
 use crate::error::{Error, Result};
-use crate::inference::config::{Config, DensityKind, Proposal, Start, Truncation};
+use crate::inference::config::{Config, DensityKind, Start};
 use crate::inference::events::{Event, Observer};
-use crate::inference::posterior::{Posterior, SampleStreams};
+use crate::inference::posterior::Posterior;
 use crate::inference::simulations::Records;
-use crate::inference::truncation::TruncatedPrior;
 use crate::problem::Problem;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
@@ -150,48 +149,6 @@ impl<'a> Run<'a> {
             Some(_) => self.finish(round, seconds_simulate, observer),
             None => Ok(go_on),
         }
-    }
-
-    /// Parameters of the round: draws of the prior, then where the posterior so far says, but for a share of them.
-    fn propose(&self, round: u32) -> Result<Vec<f64>> {
-        let Config { simulations, prior_share, .. } = *self.config;
-        let posterior = match self.config.proposal {
-            Proposal::Prior => None,
-            _ => self.posterior()?,
-        };
-        let of_prior = match posterior {
-            None => simulations,
-            Some(_) => (prior_share * simulations as f64).round() as usize,
-        };
-        let streams = self.streams.simulations(Purpose::Parameters, round.into());
-        let mut theta = self.problem.prior().sample_rows(of_prior, &streams, self.machine.threads);
-        if let Some(posterior) = posterior {
-            theta.extend(self.propose_by(&posterior, simulations - of_prior, round)?);
-        }
-        Ok(theta)
-    }
-
-    /// So many parameters of the round where the posterior so far says.
-    fn propose_by(&self, posterior: &Posterior, count: usize, round: u32) -> Result<Vec<f64>> {
-        let streams = SampleStreams::new(self.streams, Purpose::Parameters, round);
-        let (Truncation { share, draws }, threads) = (self.config.truncation, self.machine.threads);
-        let flat = match self.config.proposal {
-            Proposal::Prior | Proposal::Posterior => 0,
-            Proposal::Mixed => count / 2,
-            Proposal::Truncated => count,
-        };
-        let mut theta = Vec::new();
-        if flat > 0 {
-            let region = TruncatedPrior::new(posterior, share, draws, streams, threads)?;
-            theta = region.sample(flat, threads)?.theta;
-        }
-        if count > flat {
-            // The region was found by draws of the same streams: those beside it are others.
-            let purpose = if flat > 0 { Purpose::Beside } else { streams.purpose };
-            let (width, streams) = (self.config.width, SampleStreams { purpose, ..streams });
-            theta.extend(posterior.propose(count - flat, width, streams, threads)?.theta);
-        }
-        Ok(theta)
     }
 
     /// Simulates what is missing of the round.

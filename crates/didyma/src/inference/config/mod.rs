@@ -1,5 +1,6 @@
 //! Every setting of a run, by name; two profiles that set them all.
 
+mod check;
 mod choices;
 mod layer;
 mod list;
@@ -12,11 +13,10 @@ pub use layer::Layer;
 pub use parts::{Architecture, EnsembleConfig, FailureConfig, ScoreArchitecture, Truncation};
 
 use crate::density::DensityConfig;
-use crate::density::coordinates::{CoordinateConfig, Scale, Space};
+use crate::density::coordinates::CoordinateConfig;
 use crate::error::{Error, Result};
 use crate::named::Named;
-use crate::problem::prior::{Parameter, Prior};
-use crate::training::estimator::{Estimator, Method, Settings};
+use crate::training::estimator::{Method, Settings};
 use list::SETTINGS;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -77,11 +77,6 @@ pub struct Config {
     pub train: TrainConfig,
 }
 
-/// The least width of a prior in steps of single precision: a posterior a hundred times narrower has 40 of them.
-const STEPS: f64 = 4096.0;
-/// Widths of a prior that are taken for all of it.
-const WIDTHS: f64 = 5.0;
-
 impl Config {
     /// The settings of a profile.
     pub fn new(profile: Profile, algorithm: impl Into<Algorithm>) -> Self {
@@ -111,117 +106,6 @@ impl Config {
     /// Its name.
     pub fn method_name(&self) -> &'static str {
         self.algorithm().name()
-    }
-
-    /// Refuses numbers of rounds and samples that no memory has room for.
-    pub(crate) fn check_sizes(&self) -> Result<()> {
-        whole("rounds", self.rounds.into(), 10_000)?;
-        whole("samples", self.samples as u64, 10_000_000)
-    }
-
-    /// Refuses a prior that the flow cannot learn as it is, where parameters are neither scaled nor unbounded: one that single
-    /// precision cannot tell apart, or that lies where splines do not act.
-    pub(crate) fn check_prior(&self, prior: &Prior) -> Result<()> {
-        if self.coordinates.theta != Scale::None || self.coordinates.space != Space::Bounded {
-            return Ok(());
-        }
-        for Parameter { name, marginal } in prior.parameters() {
-            let (place, width) = marginal.place();
-            let single = place as f32;
-            let steps = f64::from(single.abs().next_up() - single.abs());
-            let outside =
-                self.density == DensityKind::Flow && place.abs() - WIDTHS * width > self.flow.bound;
-            if !single.is_finite() || width < STEPS * steps || outside {
-                let why = format!(
-                    "pool or first, for {name} ({marginal}): the flow works in single precision, within ±{}",
-                    self.flow.bound
-                );
-                return Err(Error::setting("coordinates.theta", "none", why));
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses settings outside their range.
-    pub fn check(&self) -> Result<()> {
-        let train = &self.train;
-        self.check_sizes()?;
-        whole("ensemble.members", self.ensemble.members as u64, 64)?;
-        if !(10..=100_000_000).contains(&self.simulations) {
-            let why = "between 10 and 100000000";
-            return Err(Error::setting("simulations", self.simulations, why));
-        }
-        whole("train.batch", train.batch as u64, 1_000_000)?;
-        whole("train.sweeps", train.sweeps.into(), 10_000)?;
-        whole("train.epochs", train.epochs.into(), 1_000_000)?;
-        if !(0.0..=2.0).contains(&train.growth) {
-            return Err(Error::setting("train.growth", train.growth, "between 0 and 2"));
-        }
-        whole("train.patience", train.patience.into(), 1_000_000)?;
-        train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
-        if train.inner == Inner::Batch && train.batch < 8 {
-            let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
-            return Err(Error::setting("train.batch", train.batch, why));
-        }
-        if train.inner == Inner::Batch
-            && self.failures.meaning == Meaning::Outcome
-            && self.estimator.method != Method::Likelihood
-        {
-            let why = "missing where inner samples come from the batch (train.inner=batch), which has no failed ones: the \
-                       posterior would be divided by the probability of success";
-            return Err(Error::setting("failures.meaning", "outcome", why));
-        }
-        if !(0.0..=0.9).contains(&self.prior_share) {
-            return Err(Error::setting("prior_share", self.prior_share, "between 0 and 0.9"));
-        }
-        let from_q = matches!(self.proposal, Proposal::Posterior | Proposal::Mixed);
-        if self.estimator.method == Method::Likelihood && from_q {
-            let why = "prior or truncated with maximum likelihood, which does not correct for parameters that come from \
-                       elsewhere (estimator.method=likelihood)";
-            return Err(Error::setting("proposal", self.proposal.name(), why));
-        }
-        if self.density == DensityKind::Score && self.estimator.method != Method::Likelihood {
-            let why = "likelihood where a score is learnt (density=score): its loss is its own";
-            return Err(Error::setting("estimator.method", self.estimator.method.name(), why));
-        }
-        if self.density == DensityKind::Score && self.proposal != Proposal::Truncated {
-            let why = "truncated where a score is learnt (density=score)";
-            return Err(Error::setting("proposal", self.proposal.name(), why));
-        }
-        whole("score.repeats", self.score.repeats as u64, 10_000)?;
-        self.truncation.check()?;
-        if train.start == Start::Carried
-            && [Scale::Newest, Scale::Pool].contains(&self.coordinates.x)
-        {
-            let why = "warm or fresh where summaries are scaled anew in every round (coordinates.x=newest or pool): an \
-                       optimiser that is carried over would meet another scale";
-            return Err(Error::setting("train.start", "carried", why));
-        }
-        if train.start != Start::Fresh && self.coordinates.theta == Scale::Pool {
-            let why = "fresh where parameters are scaled by all rounds (coordinates.theta=pool): weights of the round before \
-                       mean something in its coordinates only";
-            return Err(Error::setting("train.start", train.start.name(), why));
-        }
-        if !(self.width >= 0.1 && self.width <= 10.0) {
-            return Err(Error::setting("width", self.width, "between 0.1 and 10"));
-        }
-        if !(train.rate > 0.0 && train.rate <= 1.0) {
-            return Err(Error::setting("train.rate", train.rate, "above 0 and up to 1"));
-        }
-        let (share, rows) = (train.validation_share, self.simulations as f64);
-        if !(share > 0.0 && share < 1.0 && share * rows >= 1.0 && (1.0 - share) * rows >= 2.0) {
-            let why =
-                "a share of the simulations of a round that leaves rows on both sides, e.g. 0.1";
-            return Err(Error::setting("train.validation_share", share, why));
-        }
-        train.adam().check().map_err(|error| error.within("train"))?;
-        self.coordinates.check()?;
-        self.flow.flow(1, 1).check().map_err(|error| error.within("flow"))?;
-        if let DensityConfig::Score(score) = self.shape(1, 1) {
-            score.check().map_err(|error| error.within("score"))?;
-        }
-        let estimator = Estimator::new(self.estimator.clone());
-        estimator.map(|_| ()).map_err(|error| error.within("estimator"))
     }
 
     /// Changes one setting by its name, as `train.batch`.
@@ -301,14 +185,6 @@ fn similar(key: &str) -> Option<&'static str> {
 /// Where a setting is in the JSON of all.
 fn pointer(key: &str) -> String {
     format!("/{}", key.replace('.', "/"))
-}
-
-/// Refuses a whole number outside its range.
-fn whole(name: &'static str, value: u64, most: u64) -> Result<()> {
-    match (1..=most).contains(&value) {
-        true => Ok(()),
-        false => Err(Error::setting(name, value, format!("between 1 and {most}"))),
-    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,16 @@
 //! The posterior that a run ends with: samples inside the prior's support, densities, files.
 
+mod file;
+
 use crate::density::coordinates::Coordinates;
-use crate::density::{Base, Density, DensityConfig, Ensemble};
-use crate::error::{Error, FileFault, Result};
+use crate::density::{Base, Density, Ensemble};
+use crate::error::{Error, Result};
 use crate::parallel;
 use crate::problem::prior::Prior;
 use crate::problem::question::check_observation;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
-use crate::training::{Cpu, Device};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::path::Path;
+use crate::training::Device;
 use std::sync::Arc;
 
 /// q(θ | x), and the observation at which it is the posterior.
@@ -27,34 +25,6 @@ pub struct Posterior {
     /// Where it is computed, which is no part of the law.
     pub(crate) device: Arc<dyn Device>,
 }
-
-/// All of a posterior but its parameters, as files hold it.
-#[derive(Serialize, Deserialize)]
-struct Description {
-    version: String,
-    prior: Prior,
-    coordinates: Coordinates,
-    #[serde(flatten)]
-    density: DensityConfig,
-    /// How many follow each other in the parameters.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    members: usize,
-    observation: Vec<f64>,
-    /// How it was made.
-    about: Value,
-}
-
-fn one() -> usize {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_one(members: &usize) -> bool {
-    *members == 1
-}
-
-const KIND: &str = "posterior";
-const PARAMS: &str = "params";
 
 /// Draws of a posterior.
 #[derive(Clone, Debug, PartialEq)]
@@ -382,72 +352,6 @@ impl Posterior {
         Ok(self.sample_at(x, MASS_DRAWS, streams, threads)?.acceptance.ln())
     }
 
-    /// Writes the posterior to one file, whole or not at all; `about` says how it was made.
-    pub fn save(&self, path: &Path, about: &Value) -> Result<()> {
-        self.file(about).save(path)
-    }
-
-    /// The bytes of such a file.
-    pub fn to_bytes(&self, about: &Value) -> Vec<u8> {
-        self.file(about).encode()
-    }
-
-    fn file(&self, about: &Value) -> TensorFile {
-        let described = Description {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            prior: self.prior.clone(),
-            coordinates: self.coordinates.clone(),
-            density: self.model().config(),
-            members: self.members(),
-            observation: self.observation.clone(),
-            about: about.clone(),
-        };
-        let json = serde_json::to_string(&described).expect("numbers and strings");
-        let tensors = vec![NamedTensor::flat(PARAMS, self.ensemble.members().concat())];
-        TensorFile { kind: KIND, json, tensors }
-    }
-
-    /// Reads a posterior that [`Posterior::save`] wrote.
-    pub fn load(path: &Path) -> Result<Self> {
-        Self::load_if(path, |_| Ok(()))
-    }
-
-    /// Reads what [`Posterior::to_bytes`] wrote.
-    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, FileFault> {
-        let file = TensorFile::decode(bytes, KIND, &[PARAMS])?;
-        Self::decode(file, |_| Ok(()))
-    }
-
-    /// Reads a posterior if what it says about how it was made is accepted.
-    pub(crate) fn load_if(path: &Path, accept: impl FnOnce(&Value) -> Decoded<()>) -> Result<Self> {
-        let file = TensorFile::load(path, KIND, &[PARAMS])?;
-        let posterior = Self::decode(file, accept);
-        posterior.map_err(|fault| Error::ModelFile { path: path.to_owned(), fault })
-    }
-
-    fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {
-        let found: Description = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
-        accept(&found.about)?;
-        let Description { prior, coordinates, density, members, observation, .. } = found;
-        let density = Density::new(density).map_err(|e| corrupted(&e))?;
-        let agree = density.dims() == (prior.dim(), observation.len())
-            && coordinates.fit(prior.dim(), observation.len());
-        if !agree {
-            return Err(corrupted(&"its parts have different dimensions"));
-        }
-        let params = file.tensors.into_iter().flat_map(|tensor| tensor.data).collect::<Vec<_>>();
-        let each = density.params_len();
-        if members == 0 || members.checked_mul(each) != Some(params.len()) {
-            return Err(corrupted(&format!("{members} members of {} parameters", params.len())));
-        }
-        let members: Vec<Vec<f32>> = params.chunks_exact(each).map(<[f32]>::to_vec).collect();
-        for params in &members {
-            density.check_params(params).map_err(|e| corrupted(&e))?;
-        }
-        let ensemble = Ensemble::new(density, members);
-        Ok(Self { prior, coordinates, ensemble, observation, device: Arc::new(Cpu) })
-    }
-
     /// What the flow reads of an observation.
     fn features(&self, x: &[f64]) -> Result<Vec<f32>> {
         let expected = self.coordinates.x_dim();
@@ -467,6 +371,7 @@ mod tests {
     use crate::density::coordinates::Space;
     use crate::density::flow::{FlowConfig, SplineFlow};
     use crate::rng::Purpose;
+    use crate::training::Cpu;
 
     /// Where the flow is the identity, proposals are normal with the width as their standard deviation.
     #[test]
