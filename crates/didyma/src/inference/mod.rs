@@ -20,6 +20,7 @@ pub use assignment::Assignment;
 pub use events::{Event, Observer};
 pub use posterior::{Posterior, SampleStreams};
 pub use rounds::{infer_from, propose};
+pub(crate) use state::sound;
 pub use state::{
     EpochRecord, Inference, Judge, MemberReport, RoundReport, Scores, SimulatedRow, State, Training,
 };

@@ -234,6 +234,7 @@ impl<'a> Run<'a> {
         let kept = kept.filter(|old| found.distance(old) <= config.tolerance);
         let recentred = kept.is_none();
         let coordinates = kept.cloned().unwrap_or(found);
+        let density = self.density()?;
         let members = (0..self.config.ensemble.members).map(|member| {
             let begun = match (self.config.train.start, &before) {
                 (Start::Carried, Some(training)) => training.member(member),
@@ -241,19 +242,19 @@ impl<'a> Run<'a> {
                     let mut params = training.member(member).params;
                     if recentred {
                         let (offset, slope) = training.coordinates.features_by(&coordinates);
-                        self.density()?.fold_x(&mut params, &offset, &slope);
+                        density.fold_x(&mut params, &offset, &slope);
                     }
                     EngineState::fresh(params)
                 }
                 _ => {
                     let streams = self.streams.of_member(member as u32);
                     let mut rng = streams.stream(Purpose::Weights, round.into(), 0);
-                    EngineState::fresh(self.density()?.initial_params(&mut rng))
+                    EngineState::fresh(density.initial_params(&mut rng))
                 }
             };
-            Ok(FitState::new(begun))
+            FitState::new(begun)
         });
-        let members = members.collect::<Result<_>>()?;
+        let members = members.collect();
         Ok(Training { round, coordinates, recentred, members, seconds: 0.0 })
     }
 

@@ -137,9 +137,8 @@ impl MemberReport {
     /// That of all members together: the most epochs, all steps, and the mean losses of those that are part of the
     /// posterior.
     pub(super) fn together(reports: &[Self]) -> Option<Self> {
-        let sound = |report: &&Self| report.stop_reason != StopReason::Diverged;
-        let kept: Vec<&Self> = reports.iter().filter(sound).collect();
-        let kept = if kept.is_empty() { reports.iter().collect() } else { kept };
+        let kept = sound(reports, |report| Some(report.stop_reason));
+        let kept: Vec<&Self> = kept.into_iter().flatten().collect();
         let mean = |loss: fn(&Self) -> Option<f64>| {
             let losses = kept.iter().map(|report| loss(report)).collect::<Option<Vec<f64>>>()?;
             Some(losses.iter().sum::<f64>() / losses.len() as f64)
@@ -228,22 +227,25 @@ impl Training {
     /// Parameters and optimiser that a member begins the next round with. Where it diverged and others did not, one of theirs,
     /// although they saw its held-out rows: new weights would need many rounds to be as good.
     pub(super) fn member(&self, member: usize) -> EngineState {
-        let (sound, own) = (self.sound(), &self.members[member]);
-        let left_out = sound.len() < self.members.len() && own.stop == Some(StopReason::Diverged);
-        if left_out {
-            EngineState::fresh(sound[member % sound.len()].clone())
-        } else {
-            own.engine.clone()
+        if let Some(own) = sound(&self.members, |fit| fit.stop)[member] {
+            return own.engine.clone();
         }
+        let others = self.sound();
+        EngineState::fresh(others[member % others.len()].clone())
     }
 
     /// The parameters of the members that are sound; of all, if none is.
     pub(super) fn sound(&self) -> Vec<&Vec<f32>> {
-        let diverged = |fit: &&FitState| fit.stop == Some(StopReason::Diverged);
-        let none = self.members.iter().all(|fit| diverged(&fit));
-        let kept = self.members.iter().filter(|fit| none || !diverged(fit));
+        let kept = sound(&self.members, |fit| fit.stop).into_iter().flatten();
         kept.map(|fit| &fit.engine.params).collect()
     }
+}
+
+/// The members of an ensemble that count, each at its place: those whose training did not diverge; all, if all did.
+pub(crate) fn sound<T>(members: &[T], stop: impl Fn(&T) -> Option<StopReason>) -> Vec<Option<&T>> {
+    let diverged = |member: &T| stop(member) == Some(StopReason::Diverged);
+    let all = members.iter().all(diverged);
+    members.iter().map(|member| (all || !diverged(member)).then_some(member)).collect()
 }
 
 /// The outcome of an inference.

@@ -6,9 +6,9 @@ use crate::error::{Error, FileFault, Result};
 use crate::evaluation::levels::TrainedFlow;
 use crate::inference::config::{Config, Start};
 use crate::inference::posterior::Posterior;
-use crate::inference::{RoundReport, State, Training, infer_from};
+use crate::inference::{RoundReport, State, Training, infer_from, sound};
 use crate::problem::Problem;
-use crate::training::{EngineState, FitState, StopReason};
+use crate::training::{EngineState, FitState};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 
@@ -53,9 +53,8 @@ impl RunDir {
             [] => vec![last.stop_reason],
             members => members.iter().map(|member| member.stop_reason).collect(),
         };
-        let sound = stops.iter().filter(|stop| **stop != StopReason::Diverged).count();
-        let kept = if sound == 0 { stops.len() } else { sound };
-        if ensemble.members().len() != kept {
+        let kept = sound(&stops, |stop| Some(*stop));
+        if ensemble.members().len() != kept.iter().flatten().count() {
             let (why, replaceable) = ("it has another number of members".to_owned(), false);
             return Err(about(
                 self.path(),
@@ -64,11 +63,10 @@ impl RunDir {
             ));
         }
         let mut params = ensemble.members().iter().cloned();
-        let members = stops.into_iter().map(|stop| {
+        let members = stops.iter().zip(kept).map(|(stop, kept)| {
             // The next round does not ask for the parameters of a member that was left out.
-            let left_out = sound > 0 && stop == StopReason::Diverged;
-            let params = if left_out { None } else { params.next() }.unwrap_or_default();
-            FitState { stop: Some(stop), ..FitState::new(EngineState::fresh(params)) }
+            let params = kept.and_then(|_| params.next()).unwrap_or_default();
+            FitState { stop: Some(*stop), ..FitState::new(EngineState::fresh(params)) }
         });
         let (members, recentred) = (members.collect(), last.recentred);
         Ok(Training { round: last.round, coordinates, recentred, members, seconds: 0.0 })

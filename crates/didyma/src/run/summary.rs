@@ -3,10 +3,9 @@
 use super::{Manifest, RunDir, SUMMARY, warnings};
 use crate::error::Result;
 use crate::inference::config::{Config, Inner};
-use crate::inference::{MemberReport, RoundReport};
+use crate::inference::{RoundReport, sound};
 use crate::named::Named;
 use crate::storage::files::read_inside;
-use crate::training::StopReason;
 use crate::training::estimator::{Method, Pool, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -118,10 +117,9 @@ fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
 
 /// Members of an ensemble that a round did without.
 fn left_out(round: &RoundReport) -> Option<String> {
-    let diverged = |member: &&MemberReport| member.stop_reason == StopReason::Diverged;
-    let gone = round.members.iter().filter(diverged).count();
-    let members = round.members.len();
-    (gone > 0 && gone < members).then(|| {
+    let kept = sound(&round.members, |member| Some(member.stop_reason));
+    let (gone, members) = (kept.iter().filter(|kept| kept.is_none()).count(), kept.len());
+    (gone > 0).then(|| {
         let number = round.round;
         format!(
             "{gone} of {members} members diverged in round {number}, and its posterior is that of the others: lower train.rate"

@@ -2,22 +2,30 @@
 
 use super::{run, samples, small, tiny};
 use didyma::config::{Algorithm, Config, Profile};
+use didyma::estimator::Plan;
 use didyma::tasks::Task;
-use didyma::training::{AdamConfig, Cpu, Device, Engine, Evaluator, Machine};
+use didyma::training::{AdamConfig, Cpu, Device, Engine, EngineState, Evaluator, Machine};
 use didyma::{Dataset, Error, Inference, Posterior, Result, Rows, SplineFlow, State, infer_from};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The CPU, which counts what it is asked for: engines, densities, samples.
-#[derive(Debug, Default)]
-struct Counting {
-    asked: [AtomicUsize; 3],
+/// The CPU, which counts what it is asked for: engines, densities, samples. Engines may diverge, by their number.
+#[derive(Debug)]
+pub(super) struct Counting {
+    pub(super) asked: [AtomicUsize; 3],
+    pub(super) diverge: fn(usize) -> bool,
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        Self { asked: Default::default(), diverge: |_| false }
+    }
 }
 
 impl Counting {
-    fn count(&self, what: usize) {
-        self.asked[what].fetch_add(1, Ordering::Relaxed);
+    fn count(&self, what: usize) -> usize {
+        self.asked[what].fetch_add(1, Ordering::Relaxed)
     }
 
     fn asked(&self) -> [usize; 3] {
@@ -38,8 +46,41 @@ impl Device for Counting {
         adam: AdamConfig,
         threads: usize,
     ) -> Result<Box<dyn Engine>> {
-        self.count(0);
-        Cpu.engine(flow, params, data, adam, threads)
+        let diverges = (self.diverge)(self.count(0));
+        let inner = Cpu.engine(flow, params, data, adam, threads)?;
+        Ok(Box::new(CountedEngine { inner, steps: 0, diverges }))
+    }
+}
+
+/// An engine of the CPU that may diverge in its second step.
+struct CountedEngine {
+    inner: Box<dyn Engine>,
+    steps: u32,
+    diverges: bool,
+}
+
+impl Engine for CountedEngine {
+    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
+        self.steps += 1;
+        match self.diverges && self.steps == 2 {
+            true => Err(Error::Diverged { what: "loss", step: 2, value: f64::NAN }),
+            false => self.inner.step(plan, learning_rate),
+        }
+    }
+    fn take_loss(&mut self) -> Result<f64> {
+        self.inner.take_loss()
+    }
+    fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
+        self.inner.evaluate(plan)
+    }
+    fn read_params(&self, to: &mut [f32]) -> Result<()> {
+        self.inner.read_params(to)
+    }
+    fn read_state(&self, to: &mut EngineState) -> Result<()> {
+        self.inner.read_state(to)
+    }
+    fn restore(&mut self, state: &EngineState) -> Result<()> {
+        self.inner.restore(state)
     }
 }
 

@@ -1,24 +1,18 @@
 //! Ensembles: a mixture of members that are trained apart, and members that diverge.
 
+use super::device::Counting;
 use super::keeper::Keeper;
 use super::{run, samples, small, tiny};
 use didyma::config::{Algorithm, Config, Profile};
-use didyma::estimator::Plan;
 use didyma::run::{Manifest, Recorder, RunDir, Summary};
 use didyma::storage::TensorFile;
 use didyma::tasks::Task;
-use didyma::training::{
-    AdamConfig, Cpu, Device, Engine, EngineState, Evaluator, Machine, StopReason,
-};
-use didyma::{
-    Dataset, Error, Event, FileFault, Observer, Posterior, Result, Rows, SplineFlow, State,
-    infer_from,
-};
+use didyma::training::{Machine, StopReason};
+use didyma::{Error, Event, FileFault, Observer, Posterior, Result, Rows, State, infer_from};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn ensemble(members: usize) -> Config {
     let mut config = tiny(Profile::Default);
@@ -95,88 +89,9 @@ fn a_number_of_members_is_between_1_and_64() {
     }
 }
 
-/// The CPU, but for some of the engines, by the order in which they are made: these diverge in their second step.
-#[derive(Debug)]
-struct Faulty {
-    made: AtomicUsize,
-    diverge: fn(usize) -> bool,
-}
-
-struct FaultyEngine {
-    inner: Box<dyn Engine>,
-    steps: u32,
-    diverges: bool,
-}
-
-impl Engine for FaultyEngine {
-    fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
-        self.steps += 1;
-        match self.diverges && self.steps == 2 {
-            true => Err(Error::Diverged { what: "loss", step: 2, value: f64::NAN }),
-            false => self.inner.step(plan, learning_rate),
-        }
-    }
-    fn take_loss(&mut self) -> Result<f64> {
-        self.inner.take_loss()
-    }
-    fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
-        self.inner.evaluate(plan)
-    }
-    fn read_params(&self, to: &mut [f32]) -> Result<()> {
-        self.inner.read_params(to)
-    }
-    fn read_state(&self, to: &mut EngineState) -> Result<()> {
-        self.inner.read_state(to)
-    }
-    fn restore(&mut self, state: &EngineState) -> Result<()> {
-        self.inner.restore(state)
-    }
-}
-
-impl Device for Faulty {
-    fn describe(&self) -> String {
-        Cpu.describe()
-    }
-
-    fn engine(
-        &self,
-        flow: SplineFlow,
-        params: Vec<f32>,
-        data: &Dataset,
-        adam: AdamConfig,
-        threads: usize,
-    ) -> Result<Box<dyn Engine>> {
-        let inner = Cpu.engine(flow, params, data, adam, threads)?;
-        let diverges = (self.diverge)(self.made.fetch_add(1, Ordering::Relaxed));
-        Ok(Box::new(FaultyEngine { inner, steps: 0, diverges }))
-    }
-}
-
-impl Evaluator for Faulty {
-    fn log_density(
-        &self,
-        flow: &SplineFlow,
-        params: &[f32],
-        theta: Rows<f32>,
-        x: Rows<f32>,
-    ) -> Result<Vec<f64>> {
-        Cpu.log_density(flow, params, theta, x)
-    }
-
-    fn transport(
-        &self,
-        flow: &SplineFlow,
-        params: &[f32],
-        x: &[f32],
-        base: &[f32],
-    ) -> Result<(Vec<f32>, Vec<f64>)> {
-        Cpu.transport(flow, params, x, base)
-    }
-}
-
 fn members_and_stops(diverge: fn(usize) -> bool) -> (Vec<StopReason>, Vec<usize>) {
     let task = Task::named("two-moons").unwrap();
-    let device = Arc::new(Faulty { made: AtomicUsize::new(0), diverge });
+    let device = Arc::new(Counting { diverge, ..Counting::default() });
     // On one thread engines are made in the order of rounds and members.
     let machine = Machine::new(1, device);
     let found = infer_from(&task.problem, None, &ensemble(3), machine, State::default(), &mut ());
@@ -289,8 +204,8 @@ fn models_with_other_members_than_they_say_are_damaged() {
 fn a_round_goes_on_from_the_models_of_the_one_before() {
     let task = Task::named("two-moons").unwrap();
     let run = |folder: &Path, lose: bool| {
-        let device = Arc::new(Faulty { made: AtomicUsize::new(0), diverge: |engine| engine == 1 });
-        let machine = || Machine::new(1, Arc::<Faulty>::clone(&device));
+        let device = Arc::new(Counting { diverge: |engine| engine == 1, ..Counting::default() });
+        let machine = || Machine::new(1, Arc::<Counting>::clone(&device));
         let manifest = Manifest::of_task("two-moons", ensemble(3));
         let mut stop = Keeper { stop_after: lose.then_some(40), ..Keeper::default() };
         let dir = RunDir::create(folder, &manifest).unwrap();
@@ -305,7 +220,10 @@ fn a_round_goes_on_from_the_models_of_the_one_before() {
         }
         let state = dir.progress().unwrap();
         // The engines of round 2 are other ones by number.
-        let left = Arc::new(Faulty { made: AtomicUsize::new(3), diverge: |engine| engine == 1 });
+        let left = Arc::new(Counting {
+            asked: [3.into(), 0.into(), 0.into()],
+            diverge: |engine| engine == 1,
+        });
         let machine = Machine::new(1, left);
         let found = infer_from(&task.problem, None, &manifest.config, machine, state, &mut ());
         found.unwrap().posterior.unwrap().to_bytes(&json!({}))
