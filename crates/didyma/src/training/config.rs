@@ -37,6 +37,10 @@ pub struct TrainConfig {
     pub start: Start,
     /// Where inner samples come from.
     pub inner: Inner,
+    /// Pairs whose weight in the gradient is below this share of a query's go back through the model at random, without
+    /// bias; 0 for all of them.
+    #[serde(default)]
+    pub thinning: f64,
     /// Weight decay.
     pub decay: f64,
     /// Whether the decay is added to the gradient (Adam), or apart from it (AdamW).

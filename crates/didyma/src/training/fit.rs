@@ -5,7 +5,8 @@ use super::engine::{Engine, EngineState};
 use crate::error::{Error, Result};
 use crate::named::{Named, serde_by_name};
 use crate::rng::{Purpose, Stream, Streams};
-use crate::training::estimator::{Coupling, Estimator, Method, Plan, Pool, Settings};
+use crate::training::estimator::{Coupling, Estimator, Method, Plan, Pool, Settings, Thinning};
+use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -273,6 +274,11 @@ impl<'a> Fit<'a> {
             };
             self.estimator.plan(batch, pool, rng, &mut self.plan)?;
             weigh(&mut self.plan, &self.rows);
+            if self.config.thinning > 0.0 && self.estimator.settings().method != Method::Likelihood
+            {
+                let below = self.config.thinning / batch.len() as f64;
+                self.plan.thin(Thinning { below, seed: rng.random() });
+            }
             engine.step(&self.plan, rate(self.config, state.steps, total))?;
             state.steps += 1;
             state.pairs += self.plan.pairs() as u64;

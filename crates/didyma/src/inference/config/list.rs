@@ -91,6 +91,10 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("train.restore_best", "whether a round ends with its best weights, or its last"),
     ("train.start", "what later rounds start from: carried (optimiser too), warm or fresh weights"),
     ("train.inner", "where inner samples come from: pool or batch"),
+    (
+        "train.thinning",
+        "pairs below this share of a query's weight are trained on at random, without bias; 0: on all (GPUs always do)",
+    ),
     ("train.decay", "weight decay"),
     ("train.decay_coupled", "whether the decay is part of the gradient (Adam) or not (AdamW)"),
     ("train.clip", "largest norm of a gradient; none: any"),

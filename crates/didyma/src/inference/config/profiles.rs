@@ -103,6 +103,7 @@ impl Config {
                 restore_best: false,
                 start: Start::Carried,
                 inner: Inner::Pool,
+                thinning: 0.0,
                 decay: 1e-4,
                 decay_coupled: true,
                 clip: None,
@@ -161,6 +162,7 @@ impl Config {
                 restore_best: true,
                 start: Start::Warm,
                 decay_coupled: false,
+                thinning: 0.1,
                 clip: Some(5.0),
                 ..paper.train
             },

@@ -7,9 +7,11 @@ use super::tiles::{TILE, Tile};
 use crate::density::Dataset;
 use crate::density::flow::{Gradient, SplineFlow, Tape};
 use crate::error::Result;
-use crate::network::kernel::Real;
+use crate::network::kernel::{Real, whole_lanes};
 use crate::training::adam::AdamConfig;
-use crate::training::estimator::{Plan, reduce};
+use crate::training::estimator::{Plan, Thinning, reduce};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Trains a flow on all cores; the result is the same bytes for any number of threads.
 ///
@@ -70,24 +72,34 @@ impl FlowLoss {
     fn forward(&self, job: &Job, params: &[f32], tape: &mut Tape<f32>, tile: &Tile) {
         let plan = &job.plan;
         tape.clear();
-        match tile {
-            Tile::Whole(groups) => {
-                for group in &plan.groups()[groups.clone()] {
-                    self.gather(tape, group.context, plan.atoms(group));
-                }
-            }
-            Tile::Part { group, atoms, .. } => {
-                let group = &plan.groups()[*group];
-                self.gather(tape, group.context, &plan.atoms(group)[atoms.clone()]);
-            }
+        for (context, atoms) in tile.runs(plan) {
+            self.gather(tape, context, atoms.iter().copied());
         }
         self.flow.forward(params, tape);
     }
 
-    fn gather(&self, tape: &mut Tape<f32>, context: u32, atoms: &[u32]) {
+    /// The same for the pairs whose weights are not 0, of which there is one at least. The weights of the others are taken out.
+    fn forward_again(&self, job: &Job, params: &[f32], memory: &mut FlowMemory, tile: &Tile) {
+        let FlowMemory { tape, weights, .. } = memory;
+        tape.clear();
+        let mut done = 0;
+        for (context, atoms) in tile.runs(&job.plan) {
+            let kept = atoms.iter().zip(&weights[done..]).filter(|(_, w)| **w != 0.0);
+            self.gather(tape, context, kept.map(|(&atom, _)| atom));
+            done += atoms.len();
+        }
+        weights.retain(|w| *w != 0.0);
+        self.flow.forward(params, tape);
+    }
+
+    /// Adds a group's pairs to the tape, if it has any.
+    fn gather(&self, tape: &mut Tape<f32>, context: u32, atoms: impl Iterator<Item = u32>) {
         let (theta, x) = (self.data.theta(), self.data.x());
-        tape.context(x.row(context as usize).iter().copied());
-        for &atom in atoms {
+        let mut atoms = atoms.peekable();
+        if atoms.peek().is_some() {
+            tape.context(x.row(context as usize).iter().copied());
+        }
+        for atom in atoms {
             tape.pair(theta.row(atom as usize).iter().copied());
         }
     }
@@ -162,9 +174,15 @@ impl Loss for FlowLoss {
         tile: usize,
         gradient: Gradient<'_, f32>,
     ) -> f64 {
+        let number = tile as u64;
         let tile = &job.tiles.tiles[tile];
         self.forward(job, params, &mut memory.tape, tile);
         let loss = self.reduce_tile(job, memory, tile);
+        if let Some(thinning) = job.plan.thinning()
+            && thin(&mut memory.weights, thinning, number)
+        {
+            self.forward_again(job, params, memory, tile);
+        }
         self.flow.backward(params, &mut memory.tape, &memory.weights, gradient);
         loss
     }
@@ -202,9 +220,137 @@ impl Loss for FlowLoss {
     }
 }
 
+/// Leaves out pairs of a tile by setting their weights to 0, if so few are left that it is worth another way there; true if it
+/// did.
+///
+/// The pairs below the threshold are taken by systematic sampling: each by its probability, and nearly as many as
+/// expected in all. Thinning or not is decided by that expectation; the number itself would bias the gradient.
+fn thin(weights: &mut [f32], Thinning { below, seed }: Thinning, tile: u64) -> bool {
+    let chance = |weight: f32| (f64::from(weight.abs()) / below).min(1.0);
+    let expected: f64 = weights.iter().map(|&weight| chance(weight)).sum();
+    if 3 * whole_lanes(expected.ceil() as usize) > 2 * whole_lanes(weights.len()) {
+        return false;
+    }
+    let mut phase: f64 = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(tile)).random();
+    for weight in &mut *weights {
+        let chance = chance(*weight);
+        if chance >= 1.0 {
+            continue;
+        }
+        phase += chance;
+        if phase >= 1.0 {
+            phase -= 1.0;
+            *weight = below.copysign(f64::from(*weight)) as f32;
+        } else {
+            *weight = 0.0;
+        }
+    }
+    if weights.iter().all(|&weight| weight == 0.0) {
+        // A gradient of 0 has to be written all the same, by a pair of a weight that changes no digit.
+        weights[0] = f32::MIN_POSITIVE;
+    }
+    true
+}
+
 /// A pair's weight in the loss, in single precision. One that changes no digit of a gradient is 0: it would go back
 /// through the flow as subnormal numbers, of which each costs some CPUs a hundred cycles.
 fn single(weight: f64) -> f32 {
     const NEGLIGIBLE: f64 = 1e-18;
     if weight.abs() < NEGLIGIBLE { 0.0 } else { weight as f32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::flow::FlowConfig;
+    use crate::rng::{Purpose, Streams};
+    use crate::rows::Rows;
+
+    /// A flow on the plane, thirty rows, and a plan of two inclusive groups with an antithetic difference each.
+    fn problem() -> (FlowLoss, Vec<f32>, Plan) {
+        let mut rng = Streams::new(1).stream(Purpose::Synthetic, 0, 0);
+        let mut numbers = |count| (0..count).map(|_| rng.random::<f32>() * 4.0 - 2.0).collect();
+        let (theta, x): (Vec<f32>, Vec<f32>) = (numbers(60), numbers(30));
+        let rows = |name, values| Rows::new(name, values, if name == "x" { 1 } else { 2 }).unwrap();
+        let data = Dataset::new(rows("theta", &theta), rows("x", &x), &[0.0; 30]).unwrap();
+        let flow = SplineFlow::new(FlowConfig { layers: 2, ..FlowConfig::new(2, 1) }).unwrap();
+        let mut weights = Streams::new(1).stream(Purpose::Weights, 0, 0);
+        let params = flow.initial_params(&mut weights);
+        let mut plan = Plan::default();
+        for row in [0, 15] {
+            let atoms = [row].into_iter().chain((1..15).map(|i| (row + i) % 30));
+            plan.group(row, atoms).share_first().own(0.5).log_mean_exp(0.5);
+            plan.last().antithetic_difference(0.5);
+        }
+        (FlowLoss { flow, data }, params, plan)
+    }
+
+    /// Loss and gradient of a plan that is one tile.
+    fn gradient(loss: &FlowLoss, params: &[f32], plan: &Plan) -> (f64, Vec<f32>) {
+        let (mut job, mut memory) = (Job::default(), loss.memory());
+        job.take(plan, 0);
+        assert_eq!(job.tiles.tiles.len(), 1);
+        let mut sum = vec![f32::NAN; params.len()];
+        let into = Gradient { sum: &mut sum, accumulate: false };
+        (loss.gradient(&job, params, &mut memory, 0, into), sum)
+    }
+
+    /// The mean over many seeds is the gradient of all pairs, in every parameter; the loss is that of all pairs each time.
+    #[test]
+    fn a_thinned_gradient_has_no_bias() {
+        let (loss, params, mut plan) = problem();
+        let (value, all) = gradient(&loss, &params, &plan);
+        let seeds = 2000;
+        let (mut sum, mut squares) = (vec![0.0; params.len()], vec![0.0; params.len()]);
+        for seed in 0..seeds {
+            plan.thin(Thinning { below: 0.2, seed });
+            let (thinned, some) = gradient(&loss, &params, &plan);
+            assert_eq!(thinned, value);
+            for ((sum, square), &g) in sum.iter_mut().zip(&mut squares).zip(&some) {
+                *sum += f64::from(g);
+                *square += f64::from(g).powi(2);
+            }
+        }
+        let n = seeds as f64;
+        let mut varied = 0;
+        for ((sum, square), &exact) in sum.iter().zip(&squares).zip(&all) {
+            let (mean, exact) = (sum / n, f64::from(exact));
+            let error = ((square / n - mean * mean).max(0.0) / n).sqrt();
+            varied += usize::from(error > 1e-3 * exact.abs());
+            // 5 standard errors for a few thousand parameters, and the rounding of f32 over 30 pairs.
+            assert!((mean - exact).abs() <= 5.0 * error + 1e-5, "{mean}, not {exact} ± {error}");
+        }
+        assert!(varied > params.len() / 2, "thinning left out too little to tell");
+    }
+
+    /// Pairs are kept by their probabilities, the heavy ones always and unchanged; a tile that keeps most is left as it is.
+    #[test]
+    fn pairs_are_kept_by_their_weight() {
+        let weights = [0.5f32, -0.02, 0.01, 0.0, -0.3, 0.03, 0.04];
+        let weights: Vec<f32> = weights.into_iter().chain([0.0; 41]).collect();
+        let below = 0.1;
+        let seeds = 4000;
+        let mut kept = [0; 7];
+        for seed in 0..seeds {
+            let mut thinned = weights.clone();
+            assert!(thin(&mut thinned, Thinning { below, seed }, 3));
+            for (i, (&before, &after)) in weights.iter().zip(&thinned).enumerate() {
+                let expected = if before.abs() < 0.1 { 0.1f32.copysign(before) } else { before };
+                assert!(after == 0.0 || after == expected);
+                kept[i.min(6)] += u32::from(after != 0.0);
+            }
+        }
+        for (count, weight) in kept.iter().zip(weights) {
+            // 4.5 deviations of a binomial count.
+            let chance = f64::from(weight.abs() / 0.1).min(1.0);
+            let deviation = (chance * (1.0 - chance) * seeds as f64).sqrt();
+            assert!((f64::from(*count) - chance * seeds as f64).abs() <= 4.5 * deviation + 1e-3);
+        }
+        let mut even = vec![0.09f32; 48];
+        assert!(!thin(&mut even, Thinning { below, seed: 1 }, 0));
+        assert!(even.iter().all(|&weight| weight == 0.09));
+        let mut none = vec![0.0f32; 48];
+        assert!(thin(&mut none, Thinning { below, seed: 1 }, 0));
+        assert_eq!(none.iter().filter(|&&weight| weight != 0.0).count(), 1);
+    }
 }

@@ -25,6 +25,20 @@ pub(super) enum Tile {
     Part { group: usize, atoms: Range<usize>, slot: usize },
 }
 
+impl Tile {
+    /// The context and the atoms of each group, or part of one.
+    pub(super) fn runs<'a>(&self, plan: &'a Plan) -> impl Iterator<Item = (u32, &'a [u32])> {
+        let (groups, part) = match self {
+            Self::Whole(groups) => (groups.clone(), 0..usize::MAX),
+            Self::Part { group, atoms, .. } => (*group..*group + 1, atoms.clone()),
+        };
+        plan.groups()[groups].iter().map(move |group| {
+            let atoms = plan.atoms(group);
+            (group.context, &atoms[part.start..part.end.min(atoms.len())])
+        })
+    }
+}
+
 /// The tiles of a plan, in chunks.
 #[derive(Debug, Default)]
 pub(super) struct Tiles {
@@ -43,7 +57,9 @@ impl Tiles {
         self.tiles.clear();
         self.parts = 0;
         let groups = plan.groups();
-        let target = whole_lanes(plan.pairs().div_ceil(CHUNKS)).clamp(PANEL, TILE);
+        let share = whole_lanes(plan.pairs().div_ceil(CHUNKS)).clamp(PANEL, TILE);
+        // Few pairs of a tile are left by thinning: of small tiles, fewer than fill the lanes.
+        let target = if plan.thinning().is_some() { TILE } else { share };
         let mut next = 0;
         while next < groups.len() {
             if groups[next].pairs() > TILE {

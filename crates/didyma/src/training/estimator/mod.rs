@@ -75,6 +75,6 @@ pub use choices::{Alpha, Blocks, Coupling, Difference, Levels, Method, Tails, Ta
 pub use draw::{Draws, Pool, Replacement, Source};
 pub use law::LevelLaw;
 pub use multilevel::Estimator;
-pub use plan::{Group, GroupMut, Plan, Term};
+pub use plan::{Group, GroupMut, Plan, Term, Thinning};
 pub use reduce::{reduce, reduce_loss};
 pub use settings::Settings;
