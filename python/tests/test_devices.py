@@ -49,7 +49,7 @@ def test_a_run_on_the_cpu_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[s
         warnings.simplefilter("error")
         didyma.infer(noisy_row, prior(), X_O, device="cpu", out=tmp_path / "run", **{**QUICK, "progress": True})
     first = capfd.readouterr().err.splitlines()[0]
-    expected = f"noisy_row by tsnpe: 2 rounds of 120 simulations, seed 3, in {tmp_path / 'run'}, on {FOUND['cpu']['kernels']}"
+    expected = f"noisy_row by tgrr: 2 rounds of 120 simulations, seed 3, in {tmp_path / 'run'}, on {FOUND['cpu']['kernels']}"
     assert first == expected
 
 

@@ -77,10 +77,10 @@ def test_a_posterior_is_where_it_should_be() -> None:
 def test_what_a_result_tells(result: didyma.Result) -> None:
     assert result.finished and Path(result.directory).is_dir()
     text = str(result.summary())
-    assert text.startswith("noisy_row by tsnpe, seed 3: 2 of 2 rounds, 240 simulations")
+    assert text.startswith("noisy_row by tgrr, seed 3: 2 of 2 rounds, 240 simulations")
     assert "uniform -1 to 1" in text and text == repr(result.summary())
     facts = result.summary().to_dict()
-    assert facts["method"] == "tsnpe" and len(facts["rounds"]) == 2 and facts["truth"] == [0.2, -0.1]
+    assert facts["method"] == "tgrr" and len(facts["rounds"]) == 2 and facts["truth"] == [0.2, -0.1]
     assert isinstance(result.summary().warnings, list)
     theta, x = result.simulations()
     assert theta.shape == x.shape == (240, 2)
@@ -112,7 +112,7 @@ def test_figures_and_reports(result: didyma.Result, tmp_path: Path) -> None:
 def test_reports_of_several(result: didyma.Result, tmp_path: Path) -> None:
     other = didyma.infer(noisy_row, prior(), X_O, method="npe", truth=[0.2, -0.1], **QUICK)
     page = Path(didyma.report([result, other], tmp_path / "both.html")).read_text()
-    assert "noisy_row by tsnpe, seed 3" in page and "noisy_row by npe, seed 3" in page
+    assert "noisy_row by tgrr, seed 3" in page and "noisy_row by npe, seed 3" in page
     assert "train.steps" not in didyma.plot([result, other], "training").svg, "what is usual for a method tells nothing"
     assert didyma.plot([result, other]).svg.startswith("<svg")
 
@@ -189,7 +189,7 @@ def test_levels_of_a_run() -> None:
         ({"simulator": lambda theta: None}, didyma.SimulatorError, "returned None: return 2 numbers"),
         ({"simulator": lambda theta: "no"}, didyma.SimulatorError, "returned the text 'no'"),
         ({"simulator": lambda theta: {"x": 1}}, didyma.SimulatorError, "returned a dict"),
-        ({"method": "tgr"}, didyma.InputError, "method is \"tgr\": give one of tsnpe"),
+        ({"method": "tgr"}, didyma.InputError, "method is \"tgr\": give one of tgrr"),
         ({"profile": "best"}, didyma.InputError, "profile is \"best\""),
         ({"rounds": 0}, didyma.InputError, "rounds is 0"),
         ({"simulations": 0}, didyma.InputError, "simulations is 0"),
@@ -240,7 +240,7 @@ def test_an_observation_out_of_reach_is_told() -> None:
 
 
 def test_settings_and_methods_are_listed() -> None:
-    assert didyma.methods()[:2] == ["tsnpe", "tgrr"]
+    assert didyma.methods()[:2] == ["tgrr", "tsnpe"]
     value, about = didyma.settings()["train.batch"]
     assert int(value) > 0 and about == "outer samples of a step"
     assert didyma.settings(profile="paper")["rounds"][0] == "20"

@@ -59,7 +59,7 @@ def test_float64_and_several_calls() -> None:
     inference.append_simulations(theta[:60], theta[:60])
     inference.append_simulations(theta[60:], theta[60:])
     inference.train(progress=False)
-    assert repr(inference) == "NPE by tsnpe: 1 rounds trained, 0 simulations since"
+    assert repr(inference) == "NPE by tgrr: 1 rounds trained, 0 simulations since"
 
 
 def test_rows_of_nan_are_failures() -> None:
@@ -188,7 +188,7 @@ def test_other_threads_may_look() -> None:
         return theta
 
     inference.simulate(simulator, theta, vectorized=False, progress=False)
-    assert seen[-1] == (0, "NPE by tsnpe: 0 rounds trained, 0 simulations since")
+    assert seen[-1] == (0, "NPE by tgrr: 0 rounds trained, 0 simulations since")
 
 
 def test_draws_are_taken_in_double_precision() -> None:

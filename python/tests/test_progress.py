@@ -53,7 +53,7 @@ def test_html_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(_progress.make(False), _progress.Silent)
     didyma.infer(noisy_row, prior(), X_O, **{**QUICK, "progress": True})
     last = shown[-1]
-    assert last.startswith("<pre>noisy_row by tsnpe") and last.count("\n") == 2 and "epoch " not in last
+    assert last.startswith("<pre>noisy_row by tgrr") and last.count("\n") == 2 and "epoch " not in last
 
 
 def test_a_display_that_breaks_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:

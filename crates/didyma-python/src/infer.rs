@@ -27,8 +27,8 @@ use std::path::PathBuf;
 /// prior: Uniform, Normal, LogNormal or Independent.
 /// x_o: the observation, L numbers.
 /// rounds, simulations: rounds of simulating and training, and simulations of each (10 and 1000).
-/// method: "tsnpe" (default), "tgrr", "grr", "ru", "atomic", "npe", ...; see `didyma.methods()`.
-/// members: flows that are trained side by side on the same simulations; the posterior is their mixture (1).
+/// method: "tgrr" (default), "tsnpe", "grr", "ru", "atomic", "npe", ...; see `didyma.methods()`.
+/// members: flows that are trained side by side on the same simulations; the posterior is their mixture (4).
 /// seed: of all random numbers (1).
 /// settings: any other setting, as {"train.batch": 200}; see `didyma.settings()`.
 /// out: directory to keep the run in, safe at every moment: `didyma.resume` goes on. Without it, the result can be saved.

@@ -8,10 +8,10 @@ use didyma::problem_file::FileSettings;
 /// Where settings start from, and single changes.
 #[derive(Debug, Default, Parser)]
 pub struct ConfigArgs {
-    /// How to learn. Parameters of later rounds come from a part of the prior, which needs no correction: tsnpe, or snse,
-    /// which learns a score instead of a flow. Or from the posterior so far, and the loss corrects for it: multilevel
-    /// (tgrr, grr, ru, tru, rr), nested or atomic APT. Or all from the prior: npe.
-    /// [default: tsnpe, or what the problem file says]
+    /// How to learn. Parameters of later rounds come from the posterior so far, and the loss corrects for it: multilevel
+    /// (tgrr, tru, grr, ru, rr), nested or atomic APT. Or from a part of the prior, which needs no correction: tsnpe, or
+    /// snse, which learns a score instead of a flow. Or all from the prior: npe.
+    /// [default: tgrr, or what the problem file says]
     #[arg(long, value_name = "NAME", value_parser = named::<Algorithm>())]
     method: Option<Algorithm>,
 
@@ -29,7 +29,7 @@ pub struct ConfigArgs {
     simulations: Option<usize>,
 
     /// Members of the ensemble: flows that are trained side by side on the same simulations, whose mixture is the
-    /// posterior [default: 1].
+    /// posterior [default: 4, with the paper's profile or snse 1].
     #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
     members: Option<usize>,
 

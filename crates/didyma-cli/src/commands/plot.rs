@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Draw one figure of a run, or of several of one task, as SVG or PNG.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
-  didyma plot pairs runs/two-moons-tsnpe-1 --out posterior.png
+  didyma plot pairs runs/two-moons-tgrr-1 --out posterior.png
   didyma plot metrics runs/mg1-* --out metrics.svg")]
 pub struct PlotArgs {
     /// What to draw.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// One HTML file that needs no other and no network. An unfinished run is drawn as far as it is.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
-  didyma report runs/two-moons-tsnpe-1
+  didyma report runs/two-moons-tgrr-1
   didyma report runs/two-moons-* --out compared.html --figures figures")]
 pub struct ReportArgs {
     /// Directories of runs of one task, or of the runs of several seeds. Those that differ only in their seed are drawn

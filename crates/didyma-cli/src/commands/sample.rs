@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Draw samples from a run's posterior.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
-  didyma sample runs/two-moons-tsnpe-1 -n 5000 --out samples.csv
-  didyma sample runs/two-moons-tsnpe-1 --observation other.csv")]
+  didyma sample runs/two-moons-tgrr-1 -n 5000 --out samples.csv
+  didyma sample runs/two-moons-tgrr-1 --observation other.csv")]
 pub struct SampleArgs {
     /// Directory of the run.
     #[arg(value_name = "DIR")]

@@ -44,12 +44,13 @@ const TINY: [&str; 14] = [
     "samples=300",
 ];
 
-/// Arguments of a tiny run, by TGRR unless they say otherwise.
+/// Arguments of a tiny run, of one flow by TGRR unless they say otherwise.
 fn tiny<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let method = if more.contains(&"--method") { 2 } else { 0 };
     // What is tested of bytes and threads is told of the CPU.
     let device: &[&str] = if more.contains(&"--device") { &[] } else { &["--device", "cpu"] };
-    [&["infer", task, "--out", out], &TINY[method..], device, more].concat()
+    let members: &[&str] = if more.contains(&"--members") { &[] } else { &["--members", "1"] };
+    [&["infer", task, "--out", out], &TINY[method..], device, members, more].concat()
 }
 
 /// A finished tiny run of two-moons that tests may copy, but not change.

@@ -217,7 +217,7 @@ fn bad_settings_are_named_and_leave_nothing_behind() {
 fn without_a_name_a_run_takes_the_next_free_directory() {
     let folder = Folder::new("names");
     // TSNPE is the default.
-    for name in ["mg1-tsnpe-7", "mg1-tsnpe-7-2"] {
+    for name in ["mg1-tgrr-7", "mg1-tgrr-7-2"] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_didyma"));
         command.current_dir(&folder.0).args(["infer", "mg1", "--seed", "7"]);
         command.args(&super::TINY[2..]).args(["--set", "rounds=1"]);

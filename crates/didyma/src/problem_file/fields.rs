@@ -159,7 +159,7 @@ pub const FIELDS: &[Field] = &[
         "",
         "words before the command, as [\"srun\", \"-n1\"]",
     ),
-    field("inference.method", Takes::Text, "tsnpe", "name of the method"),
+    field("inference.method", Takes::Text, "tgrr", "name of the method"),
     field("inference.profile", Takes::Text, "default", "name of the profile"),
 ];
 

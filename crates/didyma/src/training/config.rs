@@ -18,7 +18,7 @@ pub struct TrainConfig {
     pub schedule: Schedule,
     /// Steps of a round, rounded up to whole epochs; none for no limit but `epochs`.
     pub steps: Option<u64>,
-    /// They grow with all training rows n so far as (n / 1000)^growth.
+    /// They grow with all training rows n so far as (n / 10,000)^growth, from 10,000 on.
     #[serde(default)]
     pub growth: f64,
     /// Epochs of a round, at most.

@@ -133,6 +133,8 @@ pub struct Fit<'a> {
     order: Vec<u32>,
 }
 
+/// Training rows from which on the steps of a round grow.
+const GROWS_FROM: f64 = 10_000.0;
 /// Atoms of the fixed validation loss, the true one among them.
 const VALIDATION_ATOMS: usize = 65;
 
@@ -190,7 +192,8 @@ impl<'a> Fit<'a> {
 
     /// Epochs of this round, at most.
     pub fn epochs(&self) -> u32 {
-        let growth = (self.rows.training.len() as f64 / 1000.0).powf(self.config.growth);
+        let many = (self.rows.training.len() as f64 / GROWS_FROM).max(1.0);
+        let growth = many.powf(self.config.growth);
         let steps = self.config.steps.map(|steps| (steps as f64 * growth).ceil() as u64);
         let of_steps = steps.map(|steps| steps.div_ceil(self.steps_of_an_epoch()));
         let most = u64::from(self.config.epochs);

@@ -59,7 +59,7 @@ fn a_stopped_run_continues_to_the_same_posterior() {
     let findings = Findings::read(&dir, 1).unwrap();
     assert!(findings.is_finished() && findings.samples().unwrap().is_some());
     let text = found.summary().to_string();
-    assert!(text.contains("problem by tsnpe") && text.contains("theta"), "{text}");
+    assert!(text.contains("problem by tgrr") && text.contains("theta"), "{text}");
 }
 
 #[test]

@@ -350,7 +350,7 @@ fn every_fault_is_told_with_its_line_its_field_and_a_remedy() {
         (
             "method = \"tgrr\"",
             "method = \"tgr\"",
-            "line 24: inference.method is tgr: give one of tsnpe",
+            "line 24: inference.method is tgr: give one of tgrr",
         ),
         (
             "profile = \"paper\"",

@@ -19,9 +19,9 @@ use std::time::Duration;
 /// the run is finished, and then stays; Ctrl-C ends the watching, not the run.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
-  didyma watch runs/two-moons-tsnpe-1
-  didyma watch runs/two-moons-tsnpe-1 --interval 5
-  didyma watch runs/two-moons-tsnpe-1 --once > now.txt")]
+  didyma watch runs/two-moons-tgrr-1
+  didyma watch runs/two-moons-tgrr-1 --interval 5
+  didyma watch runs/two-moons-tgrr-1 --once > now.txt")]
 pub struct WatchArgs {
     /// Directory of the run.
     #[arg(value_name = "DIR")]

@@ -4,18 +4,24 @@ use crate::named::{Named, serde_by_name};
 use crate::training::estimator::Method;
 
 /// A way to infer a posterior: what is learnt, by which loss, and where parameters come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Later rounds propose from the posterior so far, and this loss corrects for it.
+    /// Later rounds propose from the posterior so far, and this loss corrects for it. The default is of this kind.
     Corrected(Method),
     /// Truncated sequential neural posterior estimation: later rounds propose from the prior where the posterior so far
-    /// is not negligible, which needs no correction. The default.
-    #[default]
+    /// is not negligible, which needs no correction.
     Tsnpe,
     /// Truncated sequential neural score estimation: as TSNPE, with a score network instead of a flow.
     Snse,
     /// Neural posterior estimation: all parameters come from the prior.
     Npe,
+}
+
+/// TGRR: the most accurate on the public benchmark (`docs/choices.md`).
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self::Corrected(Method::Tgrr)
+    }
 }
 
 /// Maximum likelihood corrects for nothing, and has to stay with the prior.
@@ -89,8 +95,8 @@ pub enum Meaning {
 
 impl Named for Algorithm {
     const ALL: &'static [(&'static str, Self)] = &[
-        ("tsnpe", Self::Tsnpe),
         ("tgrr", Self::Corrected(Method::Tgrr)),
+        ("tsnpe", Self::Tsnpe),
         ("grr", Self::Corrected(Method::Grr)),
         ("ru", Self::Corrected(Method::Ru)),
         ("tru", Self::Corrected(Method::Tru)),

@@ -81,7 +81,7 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("train.steps", "steps of a round, in whole epochs; none: until it stops by itself"),
     (
         "train.growth",
-        "power by which steps grow with the training rows, from 1000 on: 0 for never, 1 in proportion",
+        "power by which steps grow with the training rows, from 10,000 on: 0 for never, 1 in proportion",
     ),
     ("train.epochs", "epochs of a round, at most"),
     ("train.patience", "epochs without a better validation loss after which a round stops"),

@@ -15,6 +15,10 @@ const STEPS: u64 = 3000;
 const LIKELIHOOD_STEPS: u64 = 10_000;
 /// The same for a score network.
 const SCORE_STEPS: u64 = 5000;
+/// Power by which those steps grow with many rows.
+const GROWTH: f64 = 0.5;
+/// Flows of an ensemble in the default profile.
+const MEMBERS: usize = 4;
 /// Steps of the ODE of a score.
 const ODE_STEPS: usize = 40;
 
@@ -122,9 +126,11 @@ impl Config {
         Self {
             score,
             truncation: Truncation { share: 1e-4, draws: 4_000 },
+            ensemble: EnsembleConfig::default(),
             train: TrainConfig {
                 batch: 100,
                 steps: Some(SCORE_STEPS),
+                growth: 0.0,
                 patience: 1000,
                 ..self.train
             },
@@ -141,6 +147,7 @@ impl Config {
             rounds: 10,
             width: 1.25,
             estimator,
+            ensemble: EnsembleConfig { members: MEMBERS },
             flow: Architecture { layers: 6, blocks: 2, units: 32, bins: 10, bound: 5.0 },
             coordinates: CoordinateConfig {
                 space: Space::Unbounded,
@@ -154,6 +161,7 @@ impl Config {
                 rate: 1e-3,
                 schedule: Schedule::Cosine,
                 steps: Some(if likelihood { LIKELIHOOD_STEPS } else { STEPS }),
+                growth: if likelihood { 1.0 } else { GROWTH },
                 epochs: 1000,
                 patience: if likelihood { 200 } else { 50 },
                 validation_share: 0.1,

@@ -131,6 +131,25 @@ fn patience_ends_a_round_with_its_best_weights_or_its_last() {
     }
 }
 
+/// Steps grow from 10,000 rows on: 40,000 rows have 4 times the steps of 10,000, or their root times, in epochs of 4000.
+#[test]
+fn steps_grow_with_many_rows() {
+    for (rows, growth, expected) in
+        [(65, 1.0, 858), (10_000, 1.0, 6), (40_000, 0.0, 2), (40_000, 0.5, 3), (40_000, 1.0, 6)]
+    {
+        let config = TrainConfig { steps: Some(6000), epochs: 1000, growth, ..config() };
+        let rows = TrainRows {
+            training: (0..rows).collect(),
+            held_out: vec![rows],
+            inner_only: vec![],
+            weights: vec![],
+        };
+        let settings = Settings::paper(Method::Tgrr);
+        let fit = Fit::new(&config, &settings, Streams::new(1), 2, rows).unwrap();
+        assert_eq!(fit.epochs(), expected, "{growth}");
+    }
+}
+
 #[test]
 fn steps_and_epochs_are_a_budget_in_whole_epochs() {
     let falling: Vec<f64> = (0..50).map(|epoch| -f64::from(epoch)).collect();
@@ -140,12 +159,6 @@ fn steps_and_epochs_are_a_budget_in_whole_epochs() {
         let state =
             trained(&TrainConfig { steps, epochs, ..config() }, &mut Scripted::new(&falling));
         assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), expected));
-    }
-    // 65 rows have 0.065 of the steps of 1000, or their root: 19.5 and 76.5 of 300, in epochs of 7.
-    for (growth, expected) in [(0.0, 43), (1.0, 3), (0.5, 11)] {
-        let steps = TrainConfig { steps: Some(300), epochs: 50, growth, ..config() };
-        let state = trained(&steps, &mut Scripted::new(&falling));
-        assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), expected), "{growth}");
     }
     // The budget counts even if patience ends at the same epoch.
     let state = trained(&TrainConfig { epochs: 4, ..config() }, &mut Scripted::new(&[1.0]));

@@ -29,6 +29,7 @@ fn small(mut config: Config) -> Config {
     (config.flow.layers, config.flow.units) = (2, 8);
     (config.train.steps, config.train.epochs) = (Some(40), 60);
     (config.score.units, config.score.ode_steps, config.truncation.draws) = (16, 10, 1000);
+    config.ensemble.members = 1;
     config
 }
 
