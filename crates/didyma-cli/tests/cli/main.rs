@@ -27,7 +27,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// Settings of a run that takes about a second.
-const TINY: [&str; 14] = [
+const TINY: [&str; 16] = [
     "--method",
     "tgrr",
     "--rounds",
@@ -42,6 +42,8 @@ const TINY: [&str; 14] = [
     "flow.units=8",
     "--set",
     "samples=300",
+    "--members",
+    "1",
 ];
 
 /// Arguments of a tiny run, of one flow by TGRR unless they say otherwise.
@@ -49,8 +51,8 @@ fn tiny<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let method = if more.contains(&"--method") { 2 } else { 0 };
     // What is tested of bytes and threads is told of the CPU.
     let device: &[&str] = if more.contains(&"--device") { &[] } else { &["--device", "cpu"] };
-    let members: &[&str] = if more.contains(&"--members") { &[] } else { &["--members", "1"] };
-    [&["infer", task, "--out", out], &TINY[method..], device, members, more].concat()
+    let members = TINY.len() - if more.contains(&"--members") { 2 } else { 0 };
+    [&["infer", task, "--out", out], &TINY[method..members], device, more].concat()
 }
 
 /// A finished tiny run of two-moons that tests may copy, but not change.

@@ -178,7 +178,10 @@ const BAD: &[(&[&str], &[&str])] = &[
     (&["--set", "coordinates.bend=0"], &["coordinates.bend is 0"]),
     (&["--set", "coordinates.space=flat"], &["coordinates.space cannot be flat", "unbounded"]),
     (&["--method", "tgrr", "--set", "estimator.m0=0"], &["m0 is 0"]),
-    (&["--set", "proposal=posterior"], &["proposal is posterior", "truncated"]),
+    (
+        &["--method", "tsnpe", "--set", "proposal=posterior"],
+        &["proposal is posterior", "truncated"],
+    ),
     (&["--set", "truncation.share=0"], &["truncation.share is 0"]),
     (&["--method", "snse", "--set", "score.units=0"], &["units"]),
     (
@@ -216,7 +219,7 @@ fn bad_settings_are_named_and_leave_nothing_behind() {
 #[test]
 fn without_a_name_a_run_takes_the_next_free_directory() {
     let folder = Folder::new("names");
-    // TSNPE is the default.
+    // TGRR is the default.
     for name in ["mg1-tgrr-7", "mg1-tgrr-7-2"] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_didyma"));
         command.current_dir(&folder.0).args(["infer", "mg1", "--seed", "7"]);

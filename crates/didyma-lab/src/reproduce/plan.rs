@@ -224,6 +224,8 @@ impl Variant {
         config.rounds = self.rounds.unwrap_or(args.rounds);
         config.simulations = self.simulations;
         config.seed = seed;
+        // The paper's methods train one flow.
+        config.ensemble.members = 1;
         let quick: &[_] = if args.quick { &[QUICK] } else { &[] };
         for (key, value) in self.set.iter().chain(quick).copied().flatten() {
             config.set(key, value)?;

@@ -214,7 +214,8 @@ mod tests {
     }
 
     fn summary(rounds: u32) -> Summary {
-        let config = Config::new(Profile::Default, Method::Tgrr);
+        let mut config = Config::new(Profile::Default, Method::Tgrr);
+        config.ensemble.members = 1;
         Summary::new(&Manifest::of_task("mg1", config), (1..=rounds).map(report).collect())
     }
 
