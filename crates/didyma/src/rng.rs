@@ -75,6 +75,8 @@ pub enum Purpose {
     Disagreement = 25,
     /// Draws of the posterior that are proposed beside those of a region that other draws found.
     Beside = 26,
+    /// Pairs that a thinned backward pass keeps.
+    Thinning = 27,
 }
 
 /// All random streams of a run.

@@ -18,7 +18,7 @@ pub struct TrainConfig {
     pub schedule: Schedule,
     /// Steps of a round, rounded up to whole epochs; none for no limit but `epochs`.
     pub steps: Option<u64>,
-    /// They grow with all training rows n so far as (n / 10,000)^growth, from 10,000 on.
+    /// Power by which the steps of a round grow with all training rows n so far: (n / 10,000)^growth, from 10,000 on.
     #[serde(default)]
     pub growth: f64,
     /// Epochs of a round, at most.
@@ -37,8 +37,7 @@ pub struct TrainConfig {
     pub start: Start,
     /// Where inner samples come from.
     pub inner: Inner,
-    /// Pairs whose weight in the gradient is below this share of a query's go back through the model at random, without
-    /// bias; 0 for all of them.
+    /// Share of an outer sample's weight below which pairs are trained on at random, without bias; 0 for all pairs.
     #[serde(default)]
     pub thinning: f64,
     /// Weight decay.

@@ -247,10 +247,11 @@ impl<'a> Fit<'a> {
     fn epoch(&mut self, engine: &mut dyn Engine, state: &mut FitState) -> Result<()> {
         let address = |purpose| self.streams.stream(purpose, self.round.into(), state.epoch.into());
         let (mut shuffle, mut rng) = (address(Purpose::Shuffle), address(Purpose::Plan));
+        let mut thinning = address(Purpose::Thinning);
         self.order.copy_from_slice(&self.rows.training);
         for _ in 0..self.config.sweeps {
             self.order.shuffle(&mut shuffle);
-            self.sweep(engine, state, &mut rng)?;
+            self.sweep(engine, state, &mut rng, &mut thinning)?;
         }
         state.train_loss = Some(engine.take_loss()?);
         Ok(())
@@ -262,6 +263,7 @@ impl<'a> Fit<'a> {
         engine: &mut dyn Engine,
         state: &mut FitState,
         rng: &mut Stream,
+        thinning: &mut Stream,
     ) -> Result<()> {
         let total = u64::from(self.epochs()) * self.steps_of_an_epoch();
         let mut from_batch = Pool::new([0], self.estimator.settings().replacement)?;
@@ -280,7 +282,7 @@ impl<'a> Fit<'a> {
             if self.config.thinning > 0.0 && self.estimator.settings().method != Method::Likelihood
             {
                 let below = self.config.thinning / batch.len() as f64;
-                self.plan.thin(Thinning { below, seed: rng.random() });
+                self.plan.thin(Thinning { below, seed: thinning.random() });
             }
             engine.step(&self.plan, rate(self.config, state.steps, total))?;
             state.steps += 1;

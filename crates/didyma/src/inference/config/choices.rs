@@ -17,7 +17,7 @@ pub enum Algorithm {
     Npe,
 }
 
-/// TGRR: the most accurate on the public benchmark (`docs/choices.md`).
+/// TGRR: ahead of the others on most tasks of the public benchmark (`docs/choices.md`).
 impl Default for Algorithm {
     fn default() -> Self {
         Self::Corrected(Method::Tgrr)

@@ -93,7 +93,7 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("train.inner", "where inner samples come from: pool or batch"),
     (
         "train.thinning",
-        "pairs below this share of a query's weight are trained on at random, without bias; 0: on all (GPUs always do)",
+        "pairs with less than this share of a row's weight are trained on at random, without bias; 0: all pairs; GPUs ignore it",
     ),
     ("train.decay", "weight decay"),
     ("train.decay_coupled", "whether the decay is part of the gradient (Adam) or not (AdamW)"),

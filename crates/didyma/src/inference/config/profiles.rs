@@ -15,7 +15,7 @@ const STEPS: u64 = 3000;
 const LIKELIHOOD_STEPS: u64 = 10_000;
 /// The same for a score network.
 const SCORE_STEPS: u64 = 5000;
-/// Power by which those steps grow with many rows.
+/// Power by which the steps of a round grow with many rows.
 const GROWTH: f64 = 0.5;
 /// Flows of an ensemble in the default profile.
 const MEMBERS: usize = 4;
@@ -161,7 +161,7 @@ impl Config {
                 rate: 1e-3,
                 schedule: Schedule::Cosine,
                 steps: Some(if likelihood { LIKELIHOOD_STEPS } else { STEPS }),
-                growth: if likelihood { 1.0 } else { GROWTH },
+                growth: if algorithm == Algorithm::Npe { 1.0 } else { GROWTH },
                 epochs: 1000,
                 patience: if likelihood { 200 } else { 50 },
                 validation_share: 0.1,

@@ -78,8 +78,8 @@ impl FlowLoss {
         self.flow.forward(params, tape);
     }
 
-    /// The same for the pairs whose weights are not 0, of which there is one at least. The weights of the others are taken out.
-    fn forward_again(&self, job: &Job, params: &[f32], memory: &mut FlowMemory, tile: &Tile) {
+    /// Log-densities of a tile's pairs whose weights are not 0, into the tape; the other weights are taken out.
+    fn forward_kept(&self, job: &Job, params: &[f32], memory: &mut FlowMemory, tile: &Tile) {
         let FlowMemory { tape, weights, .. } = memory;
         tape.clear();
         let mut done = 0;
@@ -176,12 +176,23 @@ impl Loss for FlowLoss {
     ) -> f64 {
         let number = tile as u64;
         let tile = &job.tiles.tiles[tile];
-        self.forward(job, params, &mut memory.tape, tile);
+        // The weights of a part are known: its log-densities came first.
+        let part = matches!(tile, Tile::Part { .. });
+        if !part {
+            self.forward(job, params, &mut memory.tape, tile);
+        }
         let loss = self.reduce_tile(job, memory, tile);
-        if let Some(thinning) = job.plan.thinning()
-            && thin(&mut memory.weights, thinning, number)
-        {
-            self.forward_again(job, params, memory, tile);
+        let thinning = job.plan.thinning();
+        match thinning.and_then(|thinning| thin(&mut memory.weights, thinning, number)) {
+            None if part => self.forward(job, params, &mut memory.tape, tile),
+            None => {}
+            Some(0) => {
+                if !gradient.accumulate {
+                    gradient.sum.fill(0.0);
+                }
+                return loss;
+            }
+            Some(_) => self.forward_kept(job, params, memory, tile),
         }
         self.flow.backward(params, &mut memory.tape, &memory.weights, gradient);
         loss
@@ -220,36 +231,25 @@ impl Loss for FlowLoss {
     }
 }
 
-/// Leaves out pairs of a tile by setting their weights to 0, if so few are left that it is worth another way there; true if it
-/// did.
+/// Thins a tile: sets the weights of the pairs that are left out to 0, and returns how many are kept. `None` if so many would
+/// be kept that another forward pass is not worth it; the weights are then unchanged.
 ///
-/// The pairs below the threshold are taken by systematic sampling: each by its probability, and nearly as many as
-/// expected in all. Thinning or not is decided by that expectation; the number itself would bias the gradient.
-fn thin(weights: &mut [f32], Thinning { below, seed }: Thinning, tile: u64) -> bool {
+/// The expected number decides. The number that was drawn would bias the gradient: tiles would be thinned when few are kept.
+fn thin(weights: &mut [f32], Thinning { below, seed }: Thinning, tile: u64) -> Option<usize> {
     let chance = |weight: f32| (f64::from(weight.abs()) / below).min(1.0);
     let expected: f64 = weights.iter().map(|&weight| chance(weight)).sum();
     if 3 * whole_lanes(expected.ceil() as usize) > 2 * whole_lanes(weights.len()) {
-        return false;
+        return None;
     }
-    let mut phase: f64 = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(tile)).random();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(tile));
     for weight in &mut *weights {
         let chance = chance(*weight);
-        if chance >= 1.0 {
-            continue;
-        }
-        phase += chance;
-        if phase >= 1.0 {
-            phase -= 1.0;
-            *weight = below.copysign(f64::from(*weight)) as f32;
-        } else {
-            *weight = 0.0;
+        if chance < 1.0 {
+            let kept = rng.random::<f64>() < chance;
+            *weight = if kept { below.copysign(f64::from(*weight)) as f32 } else { 0.0 };
         }
     }
-    if weights.iter().all(|&weight| weight == 0.0) {
-        // A gradient of 0 has to be written all the same, by a pair of a weight that changes no digit.
-        weights[0] = f32::MIN_POSITIVE;
-    }
-    true
+    Some(weights.iter().filter(|&&weight| weight != 0.0).count())
 }
 
 /// A pair's weight in the loss, in single precision. One that changes no digit of a gradient is 0: it would go back
@@ -333,7 +333,7 @@ mod tests {
         let mut kept = [0; 7];
         for seed in 0..seeds {
             let mut thinned = weights.clone();
-            assert!(thin(&mut thinned, Thinning { below, seed }, 3));
+            assert!(thin(&mut thinned, Thinning { below, seed }, 3).is_some());
             for (i, (&before, &after)) in weights.iter().zip(&thinned).enumerate() {
                 let expected = if before.abs() < 0.1 { 0.1f32.copysign(before) } else { before };
                 assert!(after == 0.0 || after == expected);
@@ -347,10 +347,25 @@ mod tests {
             assert!((f64::from(*count) - chance * seeds as f64).abs() <= 4.5 * deviation + 1e-3);
         }
         let mut even = vec![0.09f32; 48];
-        assert!(!thin(&mut even, Thinning { below, seed: 1 }, 0));
+        assert_eq!(thin(&mut even, Thinning { below, seed: 1 }, 0), None);
         assert!(even.iter().all(|&weight| weight == 0.09));
         let mut none = vec![0.0f32; 48];
-        assert!(thin(&mut none, Thinning { below, seed: 1 }, 0));
-        assert_eq!(none.iter().filter(|&&weight| weight != 0.0).count(), 1);
+        assert_eq!(thin(&mut none, Thinning { below, seed: 1 }, 0), Some(0));
+    }
+
+    /// A tile without any weight leaves 0, or the sum of the tiles before it.
+    #[test]
+    fn a_tile_that_keeps_nothing_adds_nothing() {
+        let (loss, params, _) = problem();
+        let mut plan = Plan::default();
+        plan.group(0, (0..30).chain(0..18)).log_mean_exp(0.0);
+        plan.thin(Thinning { below: 0.1, seed: 1 });
+        let (mut job, mut memory) = (Job::default(), loss.memory());
+        job.take(&plan, 0);
+        for (accumulate, before, after) in [(false, f32::NAN, 0.0), (true, 2.0, 2.0)] {
+            let mut sum = vec![before; params.len()];
+            loss.gradient(&job, &params, &mut memory, 0, Gradient { sum: &mut sum, accumulate });
+            assert!(sum.iter().all(|&g| g == after));
+        }
     }
 }

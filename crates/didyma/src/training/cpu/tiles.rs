@@ -58,7 +58,8 @@ impl Tiles {
         self.parts = 0;
         let groups = plan.groups();
         let share = whole_lanes(plan.pairs().div_ceil(CHUNKS)).clamp(PANEL, TILE);
-        // Few pairs of a tile are left by thinning: of small tiles, fewer than fill the lanes.
+        // Thinning keeps few pairs of a tile: of small tiles, fewer than fill the lanes. A step of 1000 pairs then keeps six
+        // threads busy, not sixteen; members of an ensemble keep the others.
         let target = if plan.thinning().is_some() { TILE } else { share };
         let mut next = 0;
         while next < groups.len() {

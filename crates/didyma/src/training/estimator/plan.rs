@@ -60,17 +60,17 @@ pub struct Plan {
     thinning: Option<Thinning>,
 }
 
-/// Leave to go back through the model with some of the pairs only.
+/// Permission to thin the backward pass.
 ///
-/// A pair whose weight w in the gradient is below `below` may be left out at random: it is kept with probability |w| / `below`,
-/// and then has the weight ± `below`, so that the gradient stays unbiased. Most atoms of a trained model have almost no
-/// weight, and the way back costs twice as much as the way there. With the weight 1/n of a query of n, `below` = τ/n adds at
-/// most τ/n Σ |w| ‖∇ log q‖² to the gradient's variance, over the pairs below it: τ times a query's own share.
+/// A pair whose weight w in the gradient is below `below` may be left out at random: it is kept with probability
+/// |w| / `below`, and then has the weight ± `below`, so that the gradient stays unbiased. Most atoms of a trained density
+/// have almost no weight, and a backward pass costs twice a forward pass. Pairs are kept independently of each other, which
+/// adds Σ |w| (`below` − |w|) ‖∇ log q‖² to the gradient's variance, the sum over the pairs below `below`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thinning {
-    /// Weights from which on pairs are always kept.
+    /// The weight from which on a pair is always kept.
     pub below: f64,
-    /// Seed of the choice among the others.
+    /// Seed of the choice among the other pairs.
     pub seed: u64,
 }
 
@@ -84,12 +84,12 @@ impl Plan {
         self.thinning = None;
     }
 
-    /// Gives leave to leave out pairs at random. An engine need not make use of it.
+    /// Permits the backward pass to be thinned. An engine need not make use of it.
     pub fn thin(&mut self, thinning: Thinning) {
         self.thinning = Some(thinning);
     }
 
-    /// The leave to leave out pairs, if it was given.
+    /// The permission to thin the backward pass, if it was given.
     pub fn thinning(&self) -> Option<Thinning> {
         self.thinning
     }

@@ -19,6 +19,7 @@ fn tiny(algorithm: Algorithm) -> Config {
     (config.flow.layers, config.flow.units) = (2, 8);
     (config.train.steps, config.train.epochs) = (Some(5), 3);
     config.truncation.draws = 1000;
+    config.ensemble.members = 1;
     config
 }
 
