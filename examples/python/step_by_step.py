@@ -42,7 +42,7 @@ def main() -> None:
     x_o = neuron(TRUTH[None], rng)[0]
 
     # A neuron that keeps silent is no fault of the program, but part of the model: an outcome. Leave the setting out
-    # where a simulation fails because a solver did not converge. Other methods than the default: method="tgrr".
+    # where a simulation fails because a solver did not converge. Other methods than the default: method="tsnpe".
     settings = {"failures.meaning": "outcome"}
     inference = didyma.NPE(prior, x_o, seed=1, truth=TRUTH, name="neuron", settings=settings)
     for _ in range(3):
