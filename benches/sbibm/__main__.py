@@ -92,7 +92,7 @@ def command_run(arguments: argparse.Namespace) -> int:
         cases,
         arguments.data,
         arguments.out,
-        arguments.classifiers,
+        (arguments.classifiers, arguments.folds),
         arguments.keep,
         arguments.device,
         arguments.jobs,
@@ -136,6 +136,7 @@ def parse_jobs(each: argparse.ArgumentParser) -> None:
 
 def parse_classifiers(each: argparse.ArgumentParser) -> None:
     each.add_argument("--classifiers", type=int, default=4, help="seeds of C2ST's classifier; 0: score later (4)")
+    each.add_argument("--folds", type=int, default=5, choices=range(1, 6), help="folds of a seed that are judged (5)")
 
 
 def parse_prepare(each: argparse.ArgumentParser) -> None:
@@ -166,7 +167,7 @@ def parse_score(each: argparse.ArgumentParser) -> None:
     parse_jobs(each)
     parse_classifiers(each)
     each.add_argument("names", nargs="*", help="variants (all)")
-    each.set_defaults(work=lambda a: told(score(a.out, a.names, a.data, a.classifiers, a.jobs, a.minutes)))
+    each.set_defaults(work=lambda a: told(score(a.out, a.names, a.data, (a.classifiers, a.folds), a.jobs, a.minutes)))
 
 
 def parse_forest(each: argparse.ArgumentParser) -> None:

@@ -105,15 +105,16 @@ def kept(path: Path) -> Array:
         return file["draws"].astype(np.float64)
 
 
-def classified(reference: Array, draws: Array, seeds: int) -> dict[str, Any]:
-    """C2ST by several seeds of the classifier: each value, mean and standard error."""
+def classified(reference: Array, draws: Array, seeds: int, folds: int) -> dict[str, Any]:
+    """C2ST by several seeds of the classifier, of so many of its five folds: each value, mean and standard error."""
     began = time.perf_counter()
-    each = [didyma.metrics.c2st(reference, draws, seeds=1, seed=seed) for seed in range(1, seeds + 1)]
+    each = [didyma.metrics.c2st(reference, draws, seeds=1, folds=folds, seed=seed) for seed in range(1, seeds + 1)]
     error = float(np.std(each, ddof=1) / np.sqrt(seeds)) if seeds > 1 else None
     return {
         "c2st": float(np.mean(each)) if each else None,
         "c2st_se": error,
         "c2st_each": each,
+        "c2st_folds": folds,
         "seconds_c2st": time.perf_counter() - began,
     }
 
@@ -150,7 +151,7 @@ def infer(case: Case, truth: Truth, device: str) -> didyma.Result:
     )
 
 
-def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool, device: str) -> None:
+def work(case: Case, data: Path, out: Path, classifiers: tuple[int, int], keep_draws: bool, device: str) -> None:
     """Does a case and writes its file."""
     task, truth = TASKS[case.task], load(TASKS[case.task], case.observation, data)
     began, busy = time.perf_counter(), time.process_time()
@@ -168,7 +169,7 @@ def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool, 
         "cpu_seconds": cpu_seconds,
         "warnings": [*summary.warnings, *(str(warning.message) for warning in caught)],
         **density_scores(task, posterior, truth),
-        **classified(truth.reference, draws, classifiers),
+        **classified(truth.reference, draws, *classifiers),
         "run": {name: value for name, value in summary.to_dict().items() if name not in LEFT_OUT},
         "version": didyma.__version__,
     }
@@ -180,10 +181,10 @@ def work(case: Case, data: Path, out: Path, classifiers: int, keep_draws: bool, 
     write(path, [record])
 
 
-def rescore(path: Path, data: Path, classifiers: int) -> None:
+def rescore(path: Path, data: Path, classifiers: tuple[int, int]) -> None:
     """Scores the kept draws of a case by more seeds of the classifier."""
     record = json.loads(path.read_text())
     draws = kept(path)
     truth = load(TASKS[record["task"]], record["observation"], data)
-    record.update(classified(truth.reference, draws, classifiers))
+    record.update(classified(truth.reference, draws, *classifiers))
     write(path, [record])

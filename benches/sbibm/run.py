@@ -47,16 +47,22 @@ def expand(
     return [Case(*parts) for parts in product(variants, tasks, budgets, observations, seeds)]
 
 
-def guess(case: Case, classifiers: int) -> float:
+def seconds_c2st(classifiers: tuple[int, int], dim: int) -> float:
+    """Seconds of a C2ST by so many seeds and folds, about."""
+    seeds, folds = classifiers
+    return seeds * folds / 5 * C2ST_SECONDS[dim]
+
+
+def guess(case: Case, classifiers: tuple[int, int]) -> float:
     """Seconds of a case, about."""
-    return 40 + 4e-3 * case.budget + classifiers * C2ST_SECONDS[TASKS[case.task].dim]
+    return 40 + 4e-3 * case.budget + seconds_c2st(classifiers, TASKS[case.task].dim)
 
 
 def run(
     cases: list[Case],
     data: Path,
     out: Path,
-    classifiers: int,
+    classifiers: tuple[int, int],
     keep: bool,
     device: str,
     slots: int,
@@ -97,11 +103,13 @@ def scorable(
     return ready
 
 
-def score(out: Path, names: list[str] | None, data: Path, classifiers: int, slots: int, minutes: float | None) -> Outcome:
+def score(
+    out: Path, names: list[str] | None, data: Path, classifiers: tuple[int, int], slots: int, minutes: float | None
+) -> Outcome:
     """Scores kept draws that have been scored by fewer seeds."""
     jobs = []
-    for path, record in scorable(out, names, lambda record: len(record["c2st_each"]) < classifiers):
+    for path, record in scorable(out, names, lambda record: (len(record["c2st_each"]), record.get("c2st_folds", 5)) < classifiers):
         label = f"{path.parent.name}/{path.stem}"
         dim = TASKS[record["task"]].dim
-        jobs.append(Job(label, f"{dim}", classifiers * C2ST_SECONDS[dim], rescore, (path, data, classifiers)))
+        jobs.append(Job(label, f"{dim}", seconds_c2st(classifiers, dim), rescore, (path, data, classifiers)))
     return execute(jobs, slots, minutes, Clock())

@@ -280,10 +280,20 @@ def task(name: str) -> Task: ...
 def task_names() -> list[str]: ...
 def load_problem(path: _Path) -> Task: ...
 def c2st(
-    reference: ArrayLike, samples: ArrayLike, *, seeds: int | None = None, seed: int | None = None
+    reference: ArrayLike,
+    samples: ArrayLike,
+    *,
+    seeds: int | None = None,
+    folds: int | None = None,
+    seed: int | None = None,
 ) -> float: ...
 def c2st_with_error(
-    reference: ArrayLike, samples: ArrayLike, *, seeds: int | None = None, seed: int | None = None
+    reference: ArrayLike,
+    samples: ArrayLike,
+    *,
+    seeds: int | None = None,
+    folds: int | None = None,
+    seed: int | None = None,
 ) -> tuple[float, float]: ...
 def mmd2(reference: ArrayLike, samples: ArrayLike) -> float: ...
 def sliced_wasserstein(

@@ -29,7 +29,7 @@ fn metrics(criterion: &mut Criterion) {
             bench.iter(|| c2st(a, b, threads, &streams).expect("valid sets"));
         });
         group.bench_function(id("c2st_of_one_seed"), |bench| {
-            bench.iter(|| c2st_by_seed(a, b, 1, threads, &streams).expect("valid sets"));
+            bench.iter(|| c2st_by_seed(a, b, (1, 5), threads, &streams).expect("valid sets"));
         });
         group.bench_function(id("mmd2"), |bench| {
             bench.iter(|| mmd2(a, b, threads).expect("valid sets"));

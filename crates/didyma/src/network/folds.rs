@@ -1,7 +1,7 @@
 //! Five folds of shuffled rows, as scikit-learn cuts them.
 
 /// Parts that take turns at being held out.
-pub(crate) const FOLDS: usize = 5;
+pub const FOLDS: usize = 5;
 
 /// Places of a fold in the shuffled order; the first folds take what does not divide.
 pub(crate) fn fold_rows(rows: usize, fold: usize) -> std::ops::Range<usize> {

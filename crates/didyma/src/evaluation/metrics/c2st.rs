@@ -44,7 +44,7 @@ pub const CLASSIFIER_SEEDS: usize = 4;
 /// # Ok::<(), didyma::Error>(())
 /// ```
 pub fn c2st(reference: Rows, samples: Rows, threads: usize, streams: &Streams) -> Result<Estimate> {
-    let by_seed = c2st_by_seed(reference, samples, CLASSIFIER_SEEDS, threads, streams)?;
+    let by_seed = c2st_by_seed(reference, samples, (CLASSIFIER_SEEDS, FOLDS), threads, streams)?;
     Ok(Estimate::of(&by_seed))
 }
 
@@ -56,26 +56,31 @@ pub fn c2st_of_one_fold(
     threads: usize,
     streams: &Streams,
 ) -> Result<Estimate> {
-    let jobs: Vec<_> = (0..CLASSIFIER_SEEDS).map(|seed| (seed, seed % FOLDS)).collect();
-    Ok(Estimate::of(&accuracies(reference, samples, &jobs, threads, streams)?))
+    let by_seed = c2st_by_seed(reference, samples, (CLASSIFIER_SEEDS, 1), threads, streams)?;
+    Ok(Estimate::of(&by_seed))
 }
 
-/// The accuracy of [`c2st`] for each of so many classifier seeds. A seed is the order of the rows, and so the folds,
-/// the first weights and the batches; the first seeds are the same, however many follow.
+/// The accuracy of [`c2st`] for each of so many classifier seeds, by so many of its five folds. A seed is the order of the
+/// rows, and so the folds, the first weights and the batches; the first seeds are the same, however many follow.
 pub fn c2st_by_seed(
     reference: Rows,
     samples: Rows,
-    seeds: usize,
+    (seeds, folds): (usize, usize),
     threads: usize,
     streams: &Streams,
 ) -> Result<Vec<f64>> {
     if !(1..=MOST_SEEDS).contains(&seeds) {
         return Err(Error::setting("seeds", seeds, "between 1 and 1000"));
     }
-    let jobs: Vec<_> = (0..seeds * FOLDS).map(|i| (i / FOLDS, i % FOLDS)).collect();
+    if !(1..=FOLDS).contains(&folds) {
+        return Err(Error::setting("folds", folds, "between 1 and 5"));
+    }
+    // Seeds that take some of their folds alone begin with different ones.
+    let job = |i: usize| (i / folds, (i / folds + i % folds) % FOLDS);
+    let jobs: Vec<_> = (0..seeds * folds).map(job).collect();
     let accuracies = accuracies(reference, samples, &jobs, threads, streams)?;
-    let mean = |folds: &[f64]| folds.iter().sum::<f64>() / FOLDS as f64;
-    Ok(accuracies.chunks_exact(FOLDS).map(mean).collect())
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / folds as f64;
+    Ok(accuracies.chunks_exact(folds).map(mean).collect())
 }
 
 /// Most classifier seeds: beyond, their error is nothing beside that of the rows.

@@ -17,6 +17,7 @@ mod distance;
 mod mmd;
 mod wasserstein;
 
+pub use crate::network::folds::FOLDS;
 pub use c2st::{CLASSIFIER_SEEDS, c2st, c2st_by_seed, c2st_of_one_fold};
 pub use distance::{median_distance, nlog};
 pub use mmd::mmd2;
