@@ -2,16 +2,16 @@
 //!
 //! What matters is the neighbourhood of x_o: later rounds live there, and the posterior is read off there. Summaries may
 //! vary a hundred times less there than under the prior. So x is centred and scaled by the newest round's simulations
-//! around x_o (`scaling.rs`). Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units
+//! around x_o (`scaling.rs`), and counts less where it has nothing to do with θ (`relevance.rs`). Rows of earlier rounds are then far away, by hundreds of units: beyond about `bend` units
 //! features grow only logarithmically, y = b asinh(v / b). θ is first taken to R^D by the prior's bijection, where
 //! nothing can leak outside the support, then centred and whitened by the first round: once for the whole run, since the
 //! flow's weights mean something in its coordinates. All of it is a bijection of θ whose Jacobian is known, so that q
 //! and the prior, and with them g = q / p, stay exactly what they are.
 
+use super::relevance;
 use super::scaling::Scaling;
+use super::whitening::Whitening;
 use crate::error::{Error, Result};
-use crate::math::cholesky::Cholesky;
-use crate::math::mean_and_deviation;
 use crate::named::{Named, serde_by_name};
 use crate::problem::prior::Prior;
 use crate::rows::Rows;
@@ -74,6 +74,9 @@ pub struct CoordinateConfig {
     /// New coordinates replace the old ones when a centre moved by more than this many units, or a scale by more
     /// than this in its logarithm.
     pub tolerance: f64,
+    /// Whether summaries that show no dependence on θ count less.
+    #[serde(default)]
+    pub relevance: bool,
 }
 
 /// A map of θ to z and of x to features.
@@ -86,6 +89,9 @@ pub struct Coordinates {
     far: Option<f64>,
     theta: Whitening,
     x: Scaling,
+    /// Factor of each feature; none for 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    relevance: Vec<f64>,
 }
 
 /// Simulations that coordinates are chosen by.
@@ -99,13 +105,6 @@ pub struct Rounds<'a> {
     pub newest: Rows<'a>,
     /// θ and x of all rounds.
     pub pool: (Rows<'a>, Rows<'a>),
-}
-
-/// v ↦ L⁻¹ (v − mean).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Whitening {
-    mean: Vec<f64>,
-    factor: Cholesky,
 }
 
 impl CoordinateConfig {
@@ -128,8 +127,9 @@ impl CoordinateConfig {
 impl Coordinates {
     /// θ and x as they are, or θ in R^D.
     pub fn plain(space: Space, theta_dim: usize, x_dim: usize) -> Self {
-        let theta = Whitening { mean: vec![0.0; theta_dim], factor: Cholesky::identity(theta_dim) };
-        Self { space, bend: None, far: None, theta, x: Scaling::identity(x_dim) }
+        let theta = Whitening::identity(theta_dim);
+        let (x, relevance) = (Scaling::identity(x_dim), Vec::new());
+        Self { space, bend: None, far: None, theta, x, relevance }
     }
 
     /// Coordinates for simulations of these rounds.
@@ -147,7 +147,24 @@ impl Coordinates {
             Scale::Newest => Scaling::near(x_o, newest, first.1),
             Scale::Pool => Scaling::moments(pool.1),
         };
-        Ok(Self { bend: config.bend, far: Some(FAR), theta, x, ..plain })
+        let mut found = Self { bend: config.bend, far: Some(FAR), theta, x, ..plain };
+        if config.relevance {
+            found.relevance = found.relevance_of(prior, pool)?;
+        }
+        Ok(found)
+    }
+
+    /// Factors of the features by what simulations show of their dependence on θ.
+    fn relevance_of(&self, prior: &Prior, (theta, x): (Rows, Rows)) -> Result<Vec<f64>> {
+        let features: Vec<f64> =
+            x.iter().flat_map(|row| self.bent_features(row.iter().copied())).collect();
+        let mut z = vec![0.0; theta.data().len()];
+        for (theta, z) in theta.iter().zip(z.chunks_exact_mut(theta.columns())) {
+            prior.expect_inside(theta)?;
+            self.to_z(prior, theta, z);
+        }
+        let features = Rows::new("x", &features, x.columns())?;
+        Ok(relevance::factors(features, Rows::new("theta", &z, theta.columns())?))
     }
 
     /// By how much the features of x differ from `other`: units of a centre, or the logarithm of a scale, whichever is
@@ -159,7 +176,8 @@ impl Coordinates {
         let (a, b) = (&self.x, &other.x);
         let x = (0..a.mean.len()).map(|i| {
             let shift = (a.mean[i] - b.mean[i]).abs() / b.scale[i];
-            shift.max((a.scale[i] / b.scale[i]).ln().abs())
+            let relevance = (self.relevance(i) / other.relevance(i)).ln().abs();
+            shift.max((a.scale[i] / b.scale[i]).ln().abs()).max(relevance)
         });
         x.fold(0.0, f64::max)
     }
@@ -167,25 +185,29 @@ impl Coordinates {
     /// Offset and slope of these features of x as functions of `new` ones, around the new centre: exact without a bend.
     pub fn features_by(&self, new: &Self) -> (Vec<f64>, Vec<f64>) {
         let pairs = self.x.mean.iter().zip(&self.x.scale).zip(new.x.mean.iter().zip(&new.x.scale));
-        pairs
-            .map(|((mean, scale), (new_mean, new_scale))| {
-                let shift = (new_mean - mean) / scale;
-                (self.bent(shift), self.bent_slope(shift) * new_scale / scale)
-            })
-            .unzip()
+        let features = pairs.enumerate().map(|(i, ((mean, scale), (new_mean, new_scale)))| {
+            let shift = (new_mean - mean) / scale;
+            let slope = self.bent_slope(shift) * new_scale / scale / new.relevance(i);
+            (self.relevance(i) * self.bent(shift), self.relevance(i) * slope)
+        });
+        features.unzip()
     }
 
     /// Whether these are coordinates of θ and x of these dimensions: what a file says must be checked.
     pub fn fit(&self, theta_dim: usize, x_dim: usize) -> bool {
-        let Whitening { mean, factor } = &self.theta;
-        let finite = |numbers: &[f64]| numbers.iter().all(|v| v.is_finite());
-        let theta = mean.len() == theta_dim && finite(mean) && factor.is_valid(theta_dim);
-        theta && self.x.is_valid(x_dim)
+        let relevance = self.relevance.iter().all(|r| r.is_finite() && *r > 0.0)
+            && [0, x_dim].contains(&self.relevance.len());
+        self.theta.is_valid(theta_dim) && self.x.is_valid(x_dim) && relevance
     }
 
     /// Number of features of x.
     pub fn x_dim(&self) -> usize {
         self.x.mean.len()
+    }
+
+    /// The factor of a feature.
+    fn relevance(&self, i: usize) -> f64 {
+        self.relevance.get(i).copied().unwrap_or(1.0)
     }
 
     /// Whether z covers the prior's support and nothing else.
@@ -227,7 +249,15 @@ impl Coordinates {
         &'a self,
         x: impl Iterator<Item = f64> + 'a,
     ) -> impl Iterator<Item = f32> + 'a {
-        x.enumerate().map(|(i, x)| self.bent(self.x.scaled(i, x)) as f32)
+        self.bent_features(x).enumerate().map(|(i, f)| (self.relevance(i) * f) as f32)
+    }
+
+    /// Summaries, scaled and bent.
+    fn bent_features<'a>(
+        &'a self,
+        x: impl Iterator<Item = f64> + 'a,
+    ) -> impl Iterator<Item = f64> + 'a {
+        x.enumerate().map(|(i, x)| self.bent(self.x.scaled(i, x)))
     }
 
     /// y = b asinh(v / b), and beyond [`FAR`] the logarithm of that, sign(y) (FAR + ln(1 + |y| − FAR)): networks learn
@@ -244,40 +274,6 @@ impl Coordinates {
         let slope = 1.0 / (v / b).hypot(1.0);
         let beyond = b * (v / b).asinh().abs() - self.far.unwrap_or(f64::INFINITY);
         slope / (1.0 + beyond.max(0.0))
-    }
-}
-
-impl Whitening {
-    /// By all covariances, or by the variances alone.
-    fn of(plain: &Coordinates, prior: &Prior, theta: Rows, covariances: bool) -> Result<Self> {
-        let (dim, n) = (theta.columns(), theta.len() as f64);
-        let mut rows = vec![0.0; theta.data().len()];
-        for (row, z) in theta.iter().zip(rows.chunks_exact_mut(dim)) {
-            prior.expect_inside(row)?;
-            plain.to_z(prior, row, z);
-        }
-        let column = |i: usize| rows.iter().skip(i).step_by(dim).copied().collect::<Vec<f64>>();
-        let (mean, units): (Vec<f64>, Vec<f64>) =
-            (0..dim).map(|i| mean_and_deviation(&column(i))).unzip();
-        // In units of each parameter, since squares of the smallest and largest numbers are 0 or infinite.
-        let units: Vec<f64> =
-            units.iter().map(|&unit| if unit > 0.0 { unit } else { 1.0 }).collect();
-        let mut covariance = vec![0.0; dim * dim];
-        for row in rows.chunks_exact(dim) {
-            let unit = |i: usize| (row[i] - mean[i]) / units[i];
-            for i in 0..dim {
-                for j in (0..dim).filter(|&j| covariances || i == j) {
-                    covariance[i * dim + j] += unit(i) * unit(j) / n;
-                }
-            }
-        }
-        // A parameter that hardly varies, or only with another one, keeps some width.
-        (0..dim).for_each(|i| covariance[i * dim + i] += 1e-6);
-        // Fewer rows say too little of a covariance.
-        let enough = theta.len() >= 10 * dim;
-        let factor = Cholesky::new(&covariance, dim).filter(|_| enough);
-        let factor = factor.unwrap_or_else(|| Cholesky::identity(dim));
-        Ok(Self { mean, factor: factor.scaled(&units) })
     }
 }
 
@@ -303,7 +299,8 @@ mod tests {
             theta.iter().enumerate().map(|(i, t)| t / 10.0 + (1 + i % 2) as f64).collect();
         let rows = |data| Rows::new("theta", data, 2).unwrap();
         let (theta_by, x) = (Scale::First, Scale::Newest);
-        let config = CoordinateConfig { space, theta: theta_by, x, bend, tolerance: 0.0 };
+        let config =
+            CoordinateConfig { space, theta: theta_by, x, bend, tolerance: 0.0, relevance: false };
         let (first, newest) = (rows(&theta), rows(&newest));
         let rounds =
             Rounds { x_o: &[1.1, 2.2], first: (first, first), newest, pool: (first, newest) };
@@ -363,6 +360,7 @@ mod tests {
             x: Scale::Pool,
             bend: None,
             tolerance: 0.0,
+            relevance: false,
         };
         let first = Rows::new("theta", &theta[..20], 2).unwrap();
         let rounds =
@@ -405,6 +403,8 @@ mod tests {
             for (i, (mean, scale)) in [(2.0, 0.05), (-7.0, 0.3)].into_iter().enumerate() {
                 (new.x.mean[i], new.x.scale[i]) = (mean, scale);
             }
+            let old = Coordinates { relevance: vec![0.5, 1.0], ..old };
+            new.relevance = vec![0.2, 0.8];
             let (offset, slope) = old.features_by(&new);
             let h = 1e-3;
             for i in 0..2 {
@@ -414,9 +414,9 @@ mod tests {
                     f64::from(old.features(x).nth(i).unwrap())
                 };
                 assert!((at(0.0) - offset[i]).abs() < 1e-5 * (1.0 + offset[i].abs()));
-                // Features are f32 of size 100 at most: rounding of 1e-5 over 2h.
-                let found = (at(h) - at(-h)) / (2.0 * h);
-                assert!((found - slope[i]).abs() < 1e-2, "{found} {}", slope[i]);
+                // Features are f32 of size 100 at most: rounding of 1e-5 over 2h, and over the relevance.
+                let found = (at(h) - at(-h)) / (2.0 * h * new.relevance(i));
+                assert!((found - slope[i]).abs() < 3e-2, "{found} {}", slope[i]);
             }
         }
     }

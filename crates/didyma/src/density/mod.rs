@@ -5,8 +5,10 @@ mod dataset;
 mod ensemble;
 mod evaluator;
 pub mod flow;
+mod relevance;
 mod scaling;
 pub mod score;
+mod whitening;
 
 pub use dataset::Dataset;
 pub(crate) use ensemble::{Base, Ensemble};
