@@ -89,7 +89,9 @@ impl Course<'_> {
         let streams = Streams::new(self.config.seed).of_member(member as u32);
         let mut engine = self.engine(streams, state.engine.params.clone())?;
         let (config, rows) = (self.config, self.rows[member].clone());
-        let mut fit = Fit::new(&config.train, &config.estimator, streams, self.round, rows)?;
+        let early = self.round < config.rounds;
+        let train = if early { config.train.of_early_round() } else { config.train };
+        let mut fit = Fit::new(&train, &config.estimator, streams, self.round, rows)?;
         let tell = &mut |report: &EpochReport, state: &FitState| {
             let (answer, heard) = channel();
             // Nobody listens any more if the thread of the run panicked.

@@ -16,8 +16,11 @@ pub struct TrainConfig {
     pub rate: f64,
     /// How it goes on.
     pub schedule: Schedule,
-    /// Steps of a round, rounded up to whole epochs; none for no limit but `epochs`.
+    /// Steps of the last round, rounded up to whole epochs; none for no limit but `epochs`.
     pub steps: Option<u64>,
+    /// Share of these steps that rounds before the last take: they are there for the next round's proposals.
+    #[serde(default = "one")]
+    pub early: f64,
     /// Power by which the steps of a round grow with all training rows n so far: (n / 10,000)^growth, from 10,000 on.
     #[serde(default)]
     pub growth: f64,
@@ -48,7 +51,17 @@ pub struct TrainConfig {
     pub clip: Option<f64>,
 }
 
+fn one() -> f64 {
+    1.0
+}
+
 impl TrainConfig {
+    /// The settings of a round before the last.
+    pub fn of_early_round(self) -> Self {
+        let steps = self.steps.map(|steps| (steps as f64 * self.early).ceil() as u64);
+        Self { steps, ..self }
+    }
+
     /// The optimiser.
     pub fn adam(&self) -> AdamConfig {
         let decay = if self.decay_coupled {

@@ -72,6 +72,9 @@ impl Config {
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
         whole("train.patience", train.patience.into(), 1_000_000)?;
         train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
+        if !(0.01..=1.0).contains(&train.early) {
+            return Err(Error::setting("train.early", train.early, "between 0.01 and 1"));
+        }
         if !(0.0..=1.0).contains(&train.thinning) {
             return Err(Error::setting("train.thinning", train.thinning, "between 0 and 1"));
         }

@@ -9,8 +9,12 @@ use crate::density::coordinates::{CoordinateConfig, Scale, Space};
 use crate::density::score::Output;
 use crate::training::estimator::{Blocks, Coupling, Levels, Method, Settings, Tails};
 
-/// Steps of a round in the default profile.
-const STEPS: u64 = 3000;
+/// Steps of the last round in the default profile.
+const STEPS: u64 = 5000;
+/// Share of them that the rounds before it take.
+const EARLY: f64 = 0.2;
+/// Epochs of a round, at most: few rows are learnt by heart in more.
+const EPOCHS: u32 = 50;
 /// The same where a step is cheap, without inner samples.
 const LIKELIHOOD_STEPS: u64 = 10_000;
 /// The same for a score network.
@@ -91,6 +95,7 @@ impl Config {
                 x: Scale::None,
                 bend: None,
                 tolerance: 0.0,
+                relevance: false,
             },
             train: TrainConfig {
                 batch: 100,
@@ -98,6 +103,7 @@ impl Config {
                 rate: 1e-4,
                 schedule: Schedule::Constant,
                 steps: None,
+                early: 1.0,
                 growth: 0.0,
                 epochs: 10_000,
                 patience: 20,
@@ -148,21 +154,23 @@ impl Config {
             width: 1.25,
             estimator,
             ensemble: EnsembleConfig { members: MEMBERS },
-            flow: Architecture { layers: 6, blocks: 2, units: 32, bins: 10, bound: 5.0 },
+            flow: Architecture { layers: 6, blocks: 2, units: 32, bins: 5, bound: 5.0 },
             coordinates: CoordinateConfig {
                 space: Space::Unbounded,
                 theta: Scale::First,
                 x: Scale::Newest,
                 bend: Some(3.0),
                 tolerance: 0.5,
+                relevance: true,
             },
             train: TrainConfig {
                 batch: 50,
                 rate: 1e-3,
                 schedule: Schedule::Cosine,
                 steps: Some(if likelihood { LIKELIHOOD_STEPS } else { STEPS }),
+                early: if likelihood { 1.0 } else { EARLY },
                 growth: if algorithm == Algorithm::Npe { 1.0 } else { GROWTH },
-                epochs: 1000,
+                epochs: if likelihood { 1000 } else { EPOCHS },
                 patience: if likelihood { 200 } else { 50 },
                 validation_share: 0.1,
                 split: Split::Fixed,
