@@ -1,8 +1,10 @@
 //! Training of a round, by an engine whose losses are written down beforehand.
 
+use super::{run, tiny};
 use didyma::config::{Config, Inner, Profile, Schedule, TrainConfig};
 use didyma::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings, Tails};
 use didyma::rng::{Purpose, Streams};
+use didyma::tasks::Task;
 use didyma::training::{Engine, EngineState, Fit, FitState, StopReason, TrainRows};
 use didyma::{Error, Named, Result};
 use std::ops::ControlFlow;
@@ -129,6 +131,17 @@ fn patience_ends_a_round_with_its_best_weights_or_its_last() {
         assert_eq!((best.epoch, best.loss, best.train_loss), (3, 3.0, -21.0));
         assert_eq!((state.validation_loss, state.train_loss), (Some(3.1), Some(-42.0)));
     }
+}
+
+/// Of 120 simulations a round 108 are trained on: an epoch has 3, 5 and 7 steps. A quarter of 40 steps is 4 epochs of the first
+/// round and 2 of the second; the last has 6.
+#[test]
+fn rounds_before_the_last_take_a_share_of_its_steps() {
+    let task = Task::named("two-moons").unwrap();
+    let mut config = tiny(Profile::Default);
+    (config.rounds, config.train.early) = (3, 0.25);
+    let steps: Vec<u64> = run(&task, &config).reports.iter().map(|report| report.steps).collect();
+    assert_eq!(steps, [12, 10, 42]);
 }
 
 /// Steps grow from 10,000 rows on: 40,000 rows have 4 times the steps of 10,000, or their root times, in epochs of 4000.

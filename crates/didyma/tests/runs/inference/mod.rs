@@ -27,7 +27,7 @@ fn tiny(profile: Profile) -> Config {
 fn small(mut config: Config) -> Config {
     (config.rounds, config.simulations) = (2, 120);
     (config.flow.layers, config.flow.units) = (2, 8);
-    (config.train.steps, config.train.epochs) = (Some(40), 60);
+    (config.train.steps, config.train.epochs, config.train.early) = (Some(40), 60, 1.0);
     (config.score.units, config.score.ode_steps, config.truncation.draws) = (16, 10, 1000);
     config.ensemble.members = 1;
     config
