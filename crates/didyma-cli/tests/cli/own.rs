@@ -415,8 +415,10 @@ fn no_program_outlives_a_command_that_is_stopped() {
 #[test]
 fn training_that_is_stopped_goes_on_with_the_same_proposal() {
     let folder = Folder::new("own-train");
-    let task =
-        SETTINGS.replace("train.steps = 20", "train.steps = 100000\ntrain.patience = 100000");
+    let task = SETTINGS.replace(
+        "train.steps = 20",
+        "train.steps = 100000\ntrain.patience = 100000\ntrain.epochs = 100000",
+    );
     let task = folder.write("q.toml", &format!("[simulator]\ntask = \"mg1\"\n{task}"));
     let (run, shard) = (folder.file("run"), folder.file("shard.db"));
     let proposal = format!("{run}/proposal-1.csv");
