@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from itertools import product
@@ -45,6 +46,11 @@ def expand(
     for variant, budget in product(variants, budgets):
         variant.rounds_of(budget)
     return [Case(*parts) for parts in product(variants, tasks, budgets, observations, seeds)]
+
+
+def networks(record: dict[str, Any]) -> int:
+    """Networks that the C2ST of a case is the mean of."""
+    return len(record["c2st_each"]) * int(record.get("c2st_folds", 5))
 
 
 def seconds_c2st(classifiers: tuple[int, int], dim: int) -> float:
@@ -106,9 +112,9 @@ def scorable(
 def score(
     out: Path, names: list[str] | None, data: Path, classifiers: tuple[int, int], slots: int, minutes: float | None
 ) -> Outcome:
-    """Scores kept draws that have been scored by fewer seeds."""
+    """Scores kept draws that have been scored by fewer networks: seeds times folds."""
     jobs = []
-    for path, record in scorable(out, names, lambda record: (len(record["c2st_each"]), record.get("c2st_folds", 5)) < classifiers):
+    for path, record in scorable(out, names, lambda record: networks(record) < math.prod(classifiers)):
         label = f"{path.parent.name}/{path.stem}"
         dim = TASKS[record["task"]].dim
         jobs.append(Job(label, f"{dim}", seconds_c2st(classifiers, dim), rescore, (path, data, classifiers)))

@@ -218,7 +218,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_finished_cases_are_not_done_again(begun: list[str], packed: Path, tmp_path: Path) -> None:
     def go(seeds: list[int]) -> Outcome:
         cases = run.expand([VARIANT], ["two_moons"], [1000], [1, 2], seeds)
-        return run.run(cases, packed, tmp_path, 0, True, "cpu", 1, None)
+        return run.run(cases, packed, tmp_path, (0, 5), True, "cpu", 1, None)
 
     assert go([1]).done == 2
     first = (tmp_path / "quick" / "two_moons-1000-1-1.json").read_bytes()
@@ -235,9 +235,13 @@ def test_finished_cases_are_not_done_again(begun: list[str], packed: Path, tmp_p
 def test_every_seed_of_the_classifier_is_kept() -> None:
     rng = np.random.default_rng(1)
     reference, draws = rng.normal(size=(100, 2)), rng.normal(0.7, 1.0, size=(100, 2))
-    found = case.classified(reference, draws, 3)
+    found = case.classified(reference, draws, 3, 5)
     each = [didyma.metrics.c2st(reference, draws, seeds=1, seed=seed) for seed in (1, 2, 3)]
-    assert found["c2st_each"] == each and found["c2st"] == np.mean(each)
+    assert found["c2st_each"] == each and found["c2st"] == np.mean(each) and found["c2st_folds"] == 5
+    quick = case.classified(reference, draws, 3, 1)
+    assert quick["c2st_folds"] == 1 and quick["c2st_each"] != each
+    with pytest.raises(didyma.InputError, match="folds is 6: give a number from 1 to 5"):
+        didyma.metrics.c2st(reference, draws, folds=6)
     # Equal values would say nothing of seeds.
     assert len(set(each)) > 1
 
@@ -265,9 +269,9 @@ def test_a_folder_holds_one_variant(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_cases_without_draws_are_told(begun: list[str], packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run.run(run.expand([VARIANT], ["two_moons"], [1000], [1], [1]), packed, tmp_path, 0, False, "cpu", 1, None)
+    run.run(run.expand([VARIANT], ["two_moons"], [1000], [1], [1]), packed, tmp_path, (0, 5), False, "cpu", 1, None)
     # An empty file is seen, and not opened.
-    run.run(run.expand([VARIANT], ["two_moons"], [1000], [2], [1]), packed, tmp_path, 0, False, "cpu", 1, None)
+    run.run(run.expand([VARIANT], ["two_moons"], [1000], [2], [1]), packed, tmp_path, (0, 5), False, "cpu", 1, None)
     (tmp_path / "quick" / "two_moons-1000-2-1.npz").touch()
     ready = run.scorable(tmp_path, None, lambda record: not record["c2st_each"])
     assert [path.stem for path, _ in ready] == ["two_moons-1000-2-1"]

@@ -63,7 +63,7 @@ fn c2st(
     seed: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<f64> {
     let seeds = limited("seeds", seeds, CLASSIFIER_SEEDS)?;
-    let folds = limited("folds", folds, FOLDS)?;
+    let folds = folds_of(folds)?;
     Ok(estimate(py, (reference, samples), (seeds, folds), seed)?.mean)
 }
 
@@ -82,12 +82,21 @@ fn c2st_with_error(
     seed: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(f64, f64)> {
     let seeds = limited("seeds", seeds, CLASSIFIER_SEEDS)?;
-    let folds = limited("folds", folds, FOLDS)?;
+    let folds = folds_of(folds)?;
     if seeds < 2 {
         return Err(Kind::Input.error("seeds is 1: an error needs 2 or more"));
     }
     let Estimate { mean, error } = estimate(py, (reference, samples), (seeds, folds), seed)?;
     Ok((mean, error))
+}
+
+/// How many of its folds a classifier seed is judged on.
+fn folds_of(folds: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    let folds = limited("folds", folds, FOLDS)?;
+    if folds > FOLDS {
+        return Err(Kind::Input.error(format!("folds is {folds}: give a number from 1 to {FOLDS}")));
+    }
+    Ok(folds)
 }
 
 /// The C2ST of sets that are cut to one size.

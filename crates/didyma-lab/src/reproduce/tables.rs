@@ -169,7 +169,7 @@ pub fn published(results: &Results, tasks: Tasks) -> Section {
 fn length(results: &Results) -> String {
     let Some((run, _)) = results.runs.first() else { return "no run".to_owned() };
     let (config, steps) = (&run.config, run.config.train.steps);
-    let steps = steps.map_or(String::new(), |steps| format!(" with {steps} steps each"));
+    let steps = steps.map_or(String::new(), |steps| format!(" with {steps} steps in the last"));
     format!("{} rounds of {} simulations{steps}", config.rounds, config.simulations)
 }
 

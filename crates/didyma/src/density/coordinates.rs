@@ -156,12 +156,13 @@ impl Coordinates {
 
     /// Factors of the features by what simulations show of their dependence on θ.
     fn relevance_of(&self, prior: &Prior, (theta, x): (Rows, Rows)) -> Result<Vec<f64>> {
-        let features: Vec<f64> =
-            x.iter().flat_map(|row| self.bent_features(row.iter().copied())).collect();
-        let mut z = vec![0.0; theta.data().len()];
-        for (theta, z) in theta.iter().zip(z.chunks_exact_mut(theta.columns())) {
+        let (mut features, mut z) = (Vec::new(), Vec::new());
+        for (theta, x) in theta.iter().zip(x.iter()).step_by(relevance::step(x.len())) {
             prior.expect_inside(theta)?;
-            self.to_z(prior, theta, z);
+            let first = z.len();
+            z.resize(first + theta.len(), 0.0);
+            self.to_z(prior, theta, &mut z[first..]);
+            features.extend(self.bent_features(x.iter().copied()));
         }
         let features = Rows::new("x", &features, x.columns())?;
         Ok(relevance::factors(features, Rows::new("theta", &z, theta.columns())?))

@@ -3,7 +3,8 @@
 //! Summaries that say nothing of θ are noise that a network fits, and the more of them the worse. So features are scaled down
 //! where simulations show no dependence. The dependence T of a feature f is the largest |correlation| of f or |f| with z or z²
 //! of any parameter. A correlation of independent numbers has the standard deviation 1/√n, whatever their laws, so that the largest of
-//! m of them stays below √(2 ln m / n), nearly always: a feature above that level counts in full. One below has the factor
+//! m of them stays below √(2 ln m / n) in about four of five cases: a feature above that level counts in full. One below
+//! has the factor
 //!
 //! ```text
 //! r = min(1, (2 T / T of the best feature)²), at least 1/10.
@@ -34,18 +35,20 @@ pub(super) fn factors(features: Rows, z: Rows) -> Vec<f64> {
     };
     let dependence: Vec<f64> = (0..features.columns()).map(dependence).collect();
     let tests = (2 * targets.len() * features.columns()).max(2) as f64;
-    let rows = column(z, 0).len() as f64;
-    let chance = (2.0 * tests.ln() / rows).sqrt();
+    let chance = (2.0 * tests.ln() / z.len() as f64).sqrt();
     let enough = ENOUGH * dependence.iter().copied().fold(0.0, f64::max);
     let counts = |t: f64| t >= enough || t > chance;
     let factor = |&t: &f64| if counts(t) { 1.0 } else { (t / enough).powi(2).max(LEAST) };
     dependence.iter().map(factor).collect()
 }
 
-/// A column of at most [`ROWS`] rows, taken evenly.
+/// Rows of a pool are taken this far apart, so that they are not too many.
+pub(super) fn step(rows: usize) -> usize {
+    rows.div_ceil(ROWS).max(1)
+}
+
 fn column(rows: Rows, i: usize) -> Vec<f64> {
-    let step = rows.len().div_ceil(ROWS).max(1);
-    rows.iter().step_by(step).map(|row| row[i]).collect()
+    rows.iter().map(|row| row[i]).collect()
 }
 
 /// Values, and a function of them.
@@ -89,7 +92,7 @@ mod tests {
     }
 
     /// Of 4000 rows, the largest of eight correlations of noise is below 2.7 / √4000 = 0.04 with a probability of 95 %: less than
-    /// what chance makes of all 48, √(2 ln 48 / 4000) = 0.044. The best is the mean's, 1/√2, so that the factor is (0.04 / 0.35)² = 0.01,
+    /// the level of all 48, √(2 ln 48 / 4000) = 0.044. The best is the mean's, 1/√2, so that the factor is (0.04 / 0.35)² = 0.01,
     /// at least 1/10.
     #[test]
     fn noise_counts_least_and_dependence_of_any_kind_in_full() {

@@ -212,6 +212,11 @@ fn c2st_is_the_mean_over_classifier_seeds_with_its_standard_error() -> Result<()
         let message = by_seed(seeds).map_err(|e| e.to_string());
         assert!(message.is_err_and(|m| m.contains("but it must be between 1 and 1000")));
     }
+    for folds in [0, 6] {
+        let message =
+            c2st_by_seed(a, b, (1, folds), 2, &Streams::new(9)).map_err(|e| e.to_string());
+        assert!(message.is_err_and(|m| m.contains("but it must be between 1 and 5")));
+    }
     Ok(())
 }
 

@@ -145,6 +145,10 @@ impl Config {
                        optimiser that is carried over would meet another scale";
             return Err(Error::setting("train.start", "carried", why));
         }
+        if start == Start::Carried && self.coordinates.relevance {
+            let why = "warm or fresh where summaries are weighed anew in every round (coordinates.relevance=true)";
+            return Err(Error::setting("train.start", "carried", why));
+        }
         if start != Start::Fresh && self.coordinates.theta == Scale::Pool {
             let why = "fresh where parameters are scaled by all rounds (coordinates.theta=pool): weights of the round before \
                        mean something in its coordinates only";

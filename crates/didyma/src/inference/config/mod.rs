@@ -259,6 +259,14 @@ mod tests {
             let error = config.set(key, value).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
+        for early in ["0", "0.005", "1.5", "NaN"] {
+            config.set("train.early", early).unwrap();
+            assert!(config.check().unwrap_err().to_string().contains("train.early"));
+        }
+        config.set("train.early", "0.5").unwrap();
+        let mut carried = Config::new(Profile::Paper, Method::Tgrr);
+        carried.set("coordinates.relevance", "true").unwrap();
+        assert!(carried.check().unwrap_err().to_string().contains("train.start"));
         config.set("flow.layers", "0").unwrap();
         assert!(config.check().unwrap_err().to_string().contains("flow.layers"));
         config.set("flow.layers", "6").unwrap();

@@ -15,7 +15,7 @@ const STEPS: u64 = 5000;
 const EARLY: f64 = 0.2;
 /// Epochs of a round, at most: few rows are learnt by heart in more.
 const EPOCHS: u32 = 50;
-/// The same where a step is cheap, without inner samples.
+/// Steps of a round where a step is cheap, without inner samples.
 const LIKELIHOOD_STEPS: u64 = 10_000;
 /// The same for a score network.
 const SCORE_STEPS: u64 = 5000;
