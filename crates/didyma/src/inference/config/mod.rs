@@ -259,7 +259,7 @@ mod tests {
             let error = config.set(key, value).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
-        for early in ["0", "0.005", "1.5", "NaN"] {
+        for early in ["0", "0.005", "1.5"] {
             config.set("train.early", early).unwrap();
             assert!(config.check().unwrap_err().to_string().contains("train.early"));
         }
