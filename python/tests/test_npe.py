@@ -15,18 +15,20 @@ SETTINGS = QUICK["settings"]
 
 
 def npe(**more: Any) -> didyma.NPE:
-    return didyma.NPE(prior(), X_O, settings=SETTINGS, **{"seed": 3, **more})
+    return didyma.NPE(prior(), X_O, **{"seed": 3, "settings": SETTINGS, **more})
 
 
 @pytest.mark.parametrize("method", ["tsnpe", "tgrr"])
 def test_the_loop_is_the_whole_run(method: str, tmp_path: Path) -> None:
-    inference = npe(method=method)
+    # Of step by step every round is trained as the last one is.
+    settings = {**SETTINGS, "train.early": 1}
+    inference = npe(method=method, settings=settings)
     for _ in range(2):
         theta = inference.propose(120)
         x = inference.simulate(noisy_row, theta, progress=False)
         inference.append_simulations(theta, x).train(progress=False)
     posterior = inference.build_posterior()
-    whole = didyma.infer(noisy_row, prior(), X_O, method=method, **QUICK)
+    whole = didyma.infer(noisy_row, prior(), X_O, method=method, **{**QUICK, "settings": settings})
     np.testing.assert_array_equal(posterior.sample((99,), seed=1), whole.posterior.sample((99,), seed=1))
     # And can be kept as such.
     assert inference.result().finished and inference.rounds == 2
