@@ -12,6 +12,8 @@ import didyma
 from conftest import QUICK, X_O, noisy_row, noisy_rows, prior
 
 SETTINGS = QUICK["settings"]
+#: Of step by step every round is trained as the last one is.
+IN_FULL = {**SETTINGS, "train.early": 1}
 
 
 def npe(**more: Any) -> didyma.NPE:
@@ -20,15 +22,13 @@ def npe(**more: Any) -> didyma.NPE:
 
 @pytest.mark.parametrize("method", ["tsnpe", "tgrr"])
 def test_the_loop_is_the_whole_run(method: str, tmp_path: Path) -> None:
-    # Of step by step every round is trained as the last one is.
-    settings = {**SETTINGS, "train.early": 1}
-    inference = npe(method=method, settings=settings)
+    inference = npe(method=method, settings=IN_FULL)
     for _ in range(2):
         theta = inference.propose(120)
         x = inference.simulate(noisy_row, theta, progress=False)
         inference.append_simulations(theta, x).train(progress=False)
     posterior = inference.build_posterior()
-    whole = didyma.infer(noisy_row, prior(), X_O, method=method, **{**QUICK, "settings": settings})
+    whole = didyma.infer(noisy_row, prior(), X_O, method=method, **{**QUICK, "settings": IN_FULL})
     np.testing.assert_array_equal(posterior.sample((99,), seed=1), whole.posterior.sample((99,), seed=1))
     # And can be kept as such.
     assert inference.result().finished and inference.rounds == 2
@@ -171,11 +171,11 @@ def test_a_report_by_a_function_of_many_rows(tmp_path: Path) -> None:
 
 def test_tasks_simulate_too() -> None:
     task = didyma.tasks.two_moons()
-    inference = didyma.NPE(task.prior, task.x_o, seed=3, settings=SETTINGS)
+    inference = didyma.NPE(task.prior, task.x_o, seed=3, settings=IN_FULL)
     for _ in range(2):
         theta = inference.propose(120)
         inference.append_simulations(theta, inference.simulate(task, theta, progress=False)).train(progress=False)
-    whole = didyma.infer(task, **QUICK)
+    whole = didyma.infer(task, **{**QUICK, "settings": IN_FULL})
     posterior = inference.build_posterior()
     np.testing.assert_array_equal(posterior.sample((9,), seed=1), whole.posterior.sample((9,), seed=1))
 
