@@ -1,0 +1,127 @@
+"""Laws that simulations are drawn from, and coordinates in which flows are easy to train.
+
+A law draws parameters near the posterior. `z` are the coordinates of the posterior's flow, which may depend on x, and `y` those
+of the likelihood's flow, which may depend on θ.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+import didyma.tasks
+
+from .scores import Array, Mask
+
+#: Standard deviations of Lotka-Volterra's draws in those of the stored reference.
+WIDTH = 2.0
+
+
+class Law(Protocol):
+    """Draws of parameters, and coordinates."""
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array: ...
+    def z(self, theta: Array, x: Array) -> Array: ...
+    def theta(self, z: Array, x: Array) -> Array: ...
+    def log_prior(self, z: Array) -> Array:
+        """log of the prior's density in z at a fixed x, up to a constant."""
+        ...
+
+    def log_weight(self, z: Array) -> Array:
+        """log of the prior's density over that of the draws, up to a constant."""
+        ...
+
+    def given(self, theta: Array) -> Array:
+        """θ as the likelihood's flow reads it."""
+        ...
+
+    def y(self, x: Array, theta: Array) -> Array: ...
+    def log_slope(self, x: Array, theta: Array) -> Array:
+        """log |dy/dx|."""
+        ...
+
+
+class NormalLaw:
+    """A normal law around a posterior that lies well inside of a uniform prior: z are its standardised coordinates, y is x."""
+
+    def __init__(self, around: Array, support: Array) -> None:
+        self.mean = around.mean(axis=0)
+        self.root = WIDTH * np.linalg.cholesky(np.cov(around.T))
+        self.low, self.high = support
+
+    def inside(self, theta: Array) -> Mask:
+        return ((theta > self.low) & (theta < self.high)).all(axis=1)
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        found = np.empty((0, len(self.mean)))
+        while len(found) < count:
+            theta = self.mean + rng.normal(size=(count, len(self.mean))) @ self.root.T
+            found = np.vstack([found, theta[self.inside(theta)]])
+        return found[:count]
+
+    def z(self, theta: Array, x: Array) -> Array:
+        return np.linalg.solve(self.root, (theta - self.mean).T).T
+
+    def theta(self, z: Array, x: Array) -> Array:
+        return self.mean + z @ self.root.T
+
+    def log_prior(self, z: Array) -> Array:
+        return np.where(self.inside(self.theta(z, z)), 0.0, -np.inf)
+
+    def log_weight(self, z: Array) -> Array:
+        return self.log_prior(z) + 0.5 * (z**2).sum(axis=1)
+
+    def given(self, theta: Array) -> Array:
+        return self.z(theta, theta)
+
+    def y(self, x: Array, theta: Array) -> Array:
+        return x
+
+    def log_slope(self, x: Array, theta: Array) -> Array:
+        return np.zeros(len(theta))
+
+
+class QueueLaw:
+    """The part of M/G/1's prior whose simulations come near the observation.
+
+    No time between departures is shorter than the shortest service θ₁. That edge moves with x, and with θ, where a flow would
+    have to follow it: z₁ = θ₁ / exp(x₁) has it at 1, and y₁ = log(exp(x₁) − θ₁) has none.
+    """
+
+    low = np.array([0.0, 0.0, 0.03])
+    high = np.array([1.6, 10.0, 1 / 3])
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        return rng.uniform(self.low, self.high, (count, 3))
+
+    def z(self, theta: Array, x: Array) -> Array:
+        return np.column_stack([theta[:, 0] / np.exp(x[:, 0]), theta[:, 1:]])
+
+    def theta(self, z: Array, x: Array) -> Array:
+        return np.column_stack([z[:, 0] * np.exp(x[:, 0]), z[:, 1:]])
+
+    def log_prior(self, z: Array) -> Array:
+        return np.zeros(len(z))
+
+    def log_weight(self, z: Array) -> Array:
+        return np.zeros(len(z))
+
+    def given(self, theta: Array) -> Array:
+        return theta
+
+    def y(self, x: Array, theta: Array) -> Array:
+        above = np.maximum(np.exp(x[:, 0]) - theta[:, 0], np.finfo(float).tiny)
+        return np.column_stack([np.log(above), x[:, 1:]])
+
+    def log_slope(self, x: Array, theta: Array) -> Array:
+        return x[:, 0] - self.y(x, theta)[:, 0]
+
+
+def law(task: didyma.tasks.Task) -> Law:
+    """The law of a task; others have exact references."""
+    if task.name == "mg1":
+        return QueueLaw()
+    if task.name == "lotka-volterra":
+        return NormalLaw(task.reference((10_000,), seed=1), np.asarray(task.prior.support).T)
+    raise SystemExit(f"error: {task.name} needs no such reference: choose lotka-volterra or mg1")
