@@ -19,7 +19,7 @@ fn kill(child: &mut std::process::Child) {
 fn the_runs_of_several_seeds_are_those_made_alone() {
     let folder = Folder::new("seeds");
     let (all, alone) = (folder.file("all"), folder.file("alone"));
-    let rounds = ["--set", "rounds=2"];
+    let rounds = ["--set", "rounds=2", "--members", "2"];
     let many = ["--seed", "5", "--seeds", "3", "--threads", "2"];
     let found = json(&tiny("two-moons", &all, &[&rounds[..], &many].concat()));
     done(&tiny("two-moons", &alone, &[&rounds[..], &["--seed", "6", "--threads", "1"]].concat()));
@@ -42,6 +42,7 @@ fn the_runs_of_several_seeds_are_those_made_alone() {
     std::fs::remove_file(format!("{all}/seed-7/posterior.csv")).expect("it is ours");
     let shown = done(&["show", &all]);
     assert!(shown.contains("2 of 3 runs finished") && shown.contains("not begun"), "{shown}");
+    assert!(shown.contains("     NLOG     apart  simulations"), "{shown}");
     let scores = &found["runs"][0]["rounds"][1];
     let c2st = ["c2st", "c2st_error"].map(|key| format!("{:.3}", number(&scores[key])));
     assert!(shown.contains(&format!("    5     {}  ", c2st.join(" ± "))), "{shown}");
@@ -59,13 +60,15 @@ fn expect_means(found: &Value) {
     let runs = found["runs"].as_array().expect("a list");
     let seeds: Vec<_> = runs.iter().map(|run| run["seed"].as_u64()).collect();
     assert_eq!(seeds, [Some(5), Some(6), Some(7)]);
-    let c2st: Vec<f64> = runs.iter().map(|run| number(&run["rounds"][1]["c2st"])).collect();
-    let mean = c2st.iter().sum::<f64>() / 3.0;
-    let sd = (c2st.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
-    let told = &found["means"]["c2st"];
-    // Sums of three numbers below 1, in another order at most.
-    assert!((number(&told["mean"]) - mean).abs() < 1e-15, "{told}");
-    assert!((number(&told["sd"]) - sd).abs() < 1e-15, "{told}");
+    for name in ["c2st", "disagreement"] {
+        let each: Vec<f64> = runs.iter().map(|run| number(&run["rounds"][1][name])).collect();
+        let mean = each.iter().sum::<f64>() / 3.0;
+        let sd = (each.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
+        let told = &found["means"][name];
+        // Sums of three numbers below 1, in another order at most.
+        assert!((number(&told["mean"]) - mean).abs() < 1e-15, "{name}: {told}");
+        assert!((number(&told["sd"]) - sd).abs() < 1e-15, "{name}: {told}");
+    }
     assert_eq!(number(&found["means"]["simulations"]["mean"]), 240.0);
     let theta = &found["parameters"][0];
     let means = runs.iter().map(|run| number(&run["parameters"][0]["mean"]));

@@ -23,26 +23,32 @@ pub struct ParameterMean {
     pub truth: Option<f64>,
 }
 
+/// Numbers of a run in the table.
+pub const COLUMNS: usize = 8;
+
 /// Names of the numbers of a run, in text and JSON, and digits after the point.
-pub const NUMBERS: [(&str, &str, usize); 7] = [
+pub const NUMBERS: [(&str, &str, usize); COLUMNS] = [
     ("C2ST", "c2st", 3),
     ("MMD^2", "mmd2", 4),
     ("LMD", "lmd", 3),
     ("NLOG", "nlog", 3),
+    ("apart", "disagreement", 3),
     ("simulations", "simulations", 0),
     ("failures", "failures", 0),
     ("seconds", "seconds", 1),
 ];
 
-/// The numbers of a run, as far as it knows them: scores after its last round.
-pub fn numbers(shown: &Shown) -> [Option<f64>; 7] {
+/// The numbers of a run, as far as it knows them: scores, and how far the members are apart, after its last round.
+pub fn numbers(shown: &Shown) -> [Option<f64>; COLUMNS] {
     let overview = shown.overview();
-    let scores = overview.summary.rounds.last().map(|round| round.scores);
+    let last = overview.summary.rounds.last();
+    let scores = last.map(|round| round.scores);
     [
         scores.and_then(|scores| scores.c2st),
         scores.and_then(|scores| scores.mmd2),
         scores.and_then(|scores| scores.lmd),
         scores.and_then(|scores| scores.nlog),
+        last.and_then(|round| round.disagreement),
         Some(overview.simulations as f64),
         Some(overview.failed as f64),
         Some(overview.summary.seconds_total),

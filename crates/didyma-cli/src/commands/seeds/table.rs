@@ -1,6 +1,8 @@
 //! Runs of several seeds in short: a line for each, and how much they differ.
 
-use super::spread::{Mean, NUMBERS, ParameterMean, c2st_error, means, numbers, parameters};
+use super::spread::{
+    COLUMNS, Mean, NUMBERS, ParameterMean, c2st_error, means, numbers, parameters,
+};
 use crate::commands::show::Shown;
 use crate::output::pasted;
 use crate::wording::sentence;
@@ -142,7 +144,13 @@ const ERROR: usize = 8;
 
 impl Table {
     /// A line of the table: what it is of, its numbers, the error of the first, and words at its end.
-    fn line(&self, of: &str, numbers: [Option<f64>; 7], error: Option<f64>, words: &str) -> String {
+    fn line(
+        &self,
+        of: &str,
+        numbers: [Option<f64>; COLUMNS],
+        error: Option<f64>,
+        words: &str,
+    ) -> String {
         let mut text = format!("\n{of:>5}");
         let cells = NUMBERS.iter().zip(numbers).zip(self.columns()).enumerate();
         for (i, (((name, _, digits), number), _)) in cells.filter(|(_, (_, there))| *there) {
@@ -162,8 +170,8 @@ impl Table {
     }
 
     /// Marks the numbers that some run knows.
-    fn columns(&self) -> [bool; 7] {
-        let mut there = [false; 7];
+    fn columns(&self) -> [bool; COLUMNS] {
+        let mut there = [false; COLUMNS];
         for run in &self.runs {
             let Run::Begun(shown) = run else { continue };
             numbers(shown).iter().zip(&mut there).for_each(|(number, t)| *t |= number.is_some());
@@ -192,7 +200,7 @@ impl Table {
         for run in &self.runs {
             let (numbers, error) = match run {
                 Run::Begun(shown) => (numbers(shown), c2st_error(shown)),
-                Run::Nothing { .. } => ([None; 7], None),
+                Run::Nothing { .. } => ([None; COLUMNS], None),
             };
             f.write_str(&self.line(&run.seed().to_string(), numbers, error, &self.state(run)))?;
         }
