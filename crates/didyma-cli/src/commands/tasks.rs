@@ -65,7 +65,7 @@ fn tasks() -> TaskList {
             reference: match task.reference {
                 Reference::Exact(_) => "exact",
                 Reference::Chain { .. } => "Markov chain",
-                Reference::Stored(_) => "stored ABC",
+                Reference::Stored(_) => "stored",
                 Reference::None => "none",
             },
         }
