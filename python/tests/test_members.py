@@ -1,0 +1,42 @@
+"""The comparison of members' weights in benches/members.py."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import didyma
+import didyma.tasks
+
+# The benchmarks are no part of the package: they lie in the repository.
+sys.path.append(str(Path(__file__).parents[2]))
+
+from benches import members  # noqa: E402
+
+
+def test_members_are_those_of_the_mixture(tmp_path: Path) -> None:
+    task = didyma.tasks.two_moons()
+    settings = {"train.epochs": 3, "scores": "none"}
+    result = didyma.infer(
+        task, rounds=2, simulations=80, members=3, settings=settings, seed=1, out=tmp_path / "run", progress=False
+    )
+    theta = task.reference((200,), seed=1)
+    each = [member.log_prob(theta) for member in members.members(tmp_path / "run" / "round-2.safetensors")]
+    assert len(each) == 3 and not np.allclose(each[0], each[1])
+    # Densities of one program in single precision, mixed here in double.
+    mixed = np.log(np.mean(np.exp(each), axis=0))
+    assert np.allclose(mixed, result.posterior.log_prob(theta), rtol=0, atol=1e-5)
+
+    name, scores = members.compare(tmp_path / "run")
+    theta = task.reference((10_000,), seed=1)
+    assert name == "two-moons"
+    assert scores[0] == pytest.approx(-result.posterior.log_prob(theta).mean(), abs=1e-5)
+    # A mixture is not worse than the mean of its members: the logarithm is concave.
+    assert scores[0] <= scores[3]
+    losses = [member["validation_loss"] for member in json.loads((tmp_path / "run" / "summary.json").read_text())["rounds"][-1]["members"]]
+    best = list(members.members(tmp_path / "run" / "round-2.safetensors"))[int(np.argmin(losses))]
+    assert scores[2] == pytest.approx(-best.log_prob(theta).mean(), abs=1e-5)
