@@ -3,7 +3,8 @@
     python -m benches.members RUN...
 
 -E log q of the reference's rows, for the mixture in equal parts, for weights in proportion to exp(-held-out loss), for the
-member of the lowest held-out loss alone, and for one member alone (the mean over the members).
+member of the lowest held-out loss alone, and for one member alone (the mean over the members). Held-out losses are means over
+rows of all rounds, of another part for each member: exp(-n loss), their likelihood, would be the third way within digits.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def members(path: Path) -> Iterator[didyma.Posterior]:
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
     header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
+    assert set(header) == {"__metadata__", "params"}, "one tensor"
     described = json.loads(header["__metadata__"][KEY])
     count = described.pop("members", 1)
     size = len(data) // count

@@ -11,8 +11,8 @@ import didyma.tasks
 from didyma import metrics
 
 from .laws import law
-from .routes import LikelihoodRoute, Length, PosteriorRoute
-from .scores import Array
+from .normal_scores import Array
+from .routes import LikelihoodRoute, PosteriorRoute, Training
 
 ROWS = 10_000
 
@@ -23,9 +23,16 @@ def distance(a: Array, b: Array) -> str:
     return f"{np.mean(each):.3f} ± {np.std(each, ddof=1) / np.sqrt(len(each)):.3f}"
 
 
-def describe(name: str, theta: Array, stored: Array) -> None:
-    moments = [np.array2string(part, precision=4) for part in (theta.mean(axis=0), theta.std(axis=0))]
-    print(f"{name}: mean {moments[0]}, sd {moments[1]}, C2ST to the stored {distance(stored, theta)}", flush=True)
+def samples(path: Path, dim: int) -> Array:
+    """Rows of bare f32."""
+    return np.fromfile(path, "<f4").reshape(-1, dim).astype(np.float64)
+
+
+def describe(name: str, theta: Array, others: dict[str, Array]) -> None:
+    """Prints moments, and C2ST to other samples."""
+    mean, sd = (np.array2string(part, precision=4) for part in (theta.mean(axis=0), theta.std(axis=0)))
+    distances = [f"C2ST to {other} {distance(rows, theta)}" for other, rows in others.items()]
+    print("; ".join([f"{name}: mean {mean}, sd {sd}", *distances]), flush=True)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--members", type=int, default=2, help="flows of each ensemble (2)")
     top.add_argument("--seed", type=int, default=1)
     top.add_argument("--threads", type=int, default=1)
+    top.add_argument("--against", type=Path, nargs="*", default=[], help="samples to compare with, as `didyma abc` writes .f32")
     top.add_argument("--out", type=Path, required=True, help="folder of posterior.npy, likelihood.npy and both.f32")
     return top
 
@@ -43,27 +51,26 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     arguments = parser().parse_args()
     task = didyma.tasks.task(arguments.task)
-    stored = task.reference((ROWS,), seed=1)
+    others = {path.name: samples(path, task.prior.dim) for path in arguments.against}
     chosen, rng = law(task), np.random.default_rng(arguments.seed)
     theta = chosen.draw(arguments.simulations, rng)
     x = task.simulator(theta, seed=arguments.seed)
-    length = Length(arguments.steps, arguments.members, arguments.seed, arguments.threads)
+    training = Training(arguments.steps, arguments.members, arguments.seed, arguments.threads)
     arguments.out.mkdir(parents=True, exist_ok=True)
 
-    first = PosteriorRoute.train(chosen, theta, x, task.x_o, length)
+    first = PosteriorRoute.train(chosen, theta, x, task.x_o, training)
     by_posterior, share = first.sample(ROWS, arguments.seed)
-    describe(f"posterior ({share:.2f} effective)", by_posterior, stored)
+    describe(f"posterior ({share:.2f} effective)", by_posterior, others)
     np.save(arguments.out / "posterior.npy", by_posterior)
 
-    second = LikelihoodRoute.train(chosen, theta, x, task.x_o, length)
-    by_likelihood, share = second.sample(first, ROWS, arguments.seed)
-    describe(f"likelihood ({share:.2f} effective)", by_likelihood, stored)
+    second = LikelihoodRoute.train(chosen, theta, x, task.x_o, training)
+    by_likelihood, share = second.sample(first, ROWS, arguments.seed + 1)
+    describe(f"likelihood ({share:.2f} effective)", by_likelihood, {**others, "posterior": by_posterior})
     np.save(arguments.out / "likelihood.npy", by_likelihood)
-    print(f"C2ST between the routes: {distance(by_posterior, by_likelihood)}")
 
     half = ROWS // 2
     both = rng.permutation(np.vstack([by_posterior[:half], by_likelihood[:half]]))
-    describe("half of each", both, stored)
+    describe("half of each", both, others)
     both.astype("<f4").tofile(arguments.out / "both.f32")
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 import didyma.tasks
 
-from .scores import Array, Mask
+from .normal_scores import Array, Mask
 
-#: Standard deviations of a normal law's draws in those of the posterior.
+#: Standard deviation of a normal law's draws, in posterior standard deviations.
 WIDTH = 2.0
 #: Mean and covariance of an ABC sample of Lotka-Volterra's posterior (`didyma abc lotka-volterra --simulations 36000000 --particles
 #: 12000 --acceptance 0 -n 10000 --seed 1`), around which its simulations are drawn.
@@ -54,15 +54,20 @@ class Law(Protocol):
 
 
 class NormalLaw:
-    """A normal law around a posterior that lies well inside of a uniform prior: z are its standardised coordinates, y is x."""
+    """A normal law around the posterior, cut off at the bounds of a uniform prior: z are its standardised coordinates, y is x.
+
+    Lotka-Volterra's last parameter is three posterior standard deviations above its lower bound, so that 6 % of the draws are
+    cut off. It is the first to be standardised: the bound is then one of z₁ alone, which normal scores put at infinity.
+    """
 
     def __init__(self, mean: Array, covariance: Array, support: Array) -> None:
         self.mean = mean
-        self.root = WIDTH * np.linalg.cholesky(covariance)
-        self.low, self.high = support
+        self.root: Array = WIDTH * np.linalg.cholesky(covariance[::-1, ::-1])[::-1]
+        self.low: Array = support[0]
+        self.high: Array = support[1]
 
     def inside(self, theta: Array) -> Mask:
-        return ((theta > self.low) & (theta < self.high)).all(axis=1)
+        return np.asarray(((theta > self.low) & (theta < self.high)).all(axis=1))
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         found = np.empty((0, len(self.mean)))
@@ -72,16 +77,16 @@ class NormalLaw:
         return found[:count]
 
     def z(self, theta: Array, x: Array) -> Array:
-        return np.linalg.solve(self.root, (theta - self.mean).T).T
+        return np.asarray(np.linalg.solve(self.root, (theta - self.mean).T).T)
 
     def theta(self, z: Array, x: Array) -> Array:
-        return self.mean + z @ self.root.T
+        return np.asarray(self.mean + z @ self.root.T)
 
     def log_prior(self, z: Array) -> Array:
         return np.where(self.inside(self.theta(z, z)), 0.0, -np.inf)
 
     def log_weight(self, z: Array) -> Array:
-        return self.log_prior(z) + 0.5 * (z**2).sum(axis=1)
+        return np.asarray(self.log_prior(z) + 0.5 * (z**2).sum(axis=1))
 
     def given(self, theta: Array) -> Array:
         return self.z(theta, theta)
@@ -98,8 +103,12 @@ class QueueLaw:
 
     No time between departures is shorter than the shortest service θ₁. That edge moves with x, and with θ, where a flow would
     have to follow it: z₁ = θ₁ / exp(x₁) has it at 1, and y₁ = log(exp(x₁) − θ₁) has none.
+
+    θ₁ reaches half as far again as the observation allows, so that x on both sides of x_o is simulated; rates below the lowest one
+    are four posterior standard deviations away.
     """
 
+    #: Lower and upper bounds of the draws.
     low = np.array([0.0, 0.0, 0.03])
     high = np.array([1.6, 10.0, 1 / 3])
 
@@ -113,26 +122,26 @@ class QueueLaw:
         return np.column_stack([z[:, 0] * np.exp(x[:, 0]), z[:, 1:]])
 
     def log_prior(self, z: Array) -> Array:
-        return np.zeros(len(z))
+        edge = np.append(1.0, self.high[1:])
+        return np.where(((z > self.low) & (z < edge)).all(axis=1), 0.0, -np.inf)
 
     def log_weight(self, z: Array) -> Array:
-        return np.zeros(len(z))
+        return self.log_prior(z)
 
     def given(self, theta: Array) -> Array:
         return theta
 
     def y(self, x: Array, theta: Array) -> Array:
-        above = np.maximum(np.exp(x[:, 0]) - theta[:, 0], np.finfo(float).tiny)
-        return np.column_stack([np.log(above), x[:, 1:]])
+        return np.column_stack([np.log(np.exp(x[:, 0]) - theta[:, 0]), x[:, 1:]])
 
     def log_slope(self, x: Array, theta: Array) -> Array:
-        return x[:, 0] - self.y(x, theta)[:, 0]
+        return np.asarray(x[:, 0] - self.y(x, theta)[:, 0])
 
 
 def law(task: didyma.tasks.Task) -> Law:
-    """The law of a task; others have exact references."""
+    """The law of a task."""
     if task.name == "mg1":
         return QueueLaw()
     if task.name == "lotka-volterra":
         return NormalLaw(MEAN, COVARIANCE, np.asarray(task.prior.support).T)
-    raise SystemExit(f"error: {task.name} needs no such reference: choose lotka-volterra or mg1")
+    raise SystemExit(f"error: there is no law for {task.name}: choose lotka-volterra or mg1")

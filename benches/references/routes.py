@@ -1,7 +1,8 @@
-"""Two routes from simulations to a posterior, which share nothing but the simulations' law.
+"""Two routes from the same simulations to a posterior.
 
 The first trains q(z | x) and weights its draws by the prior over the law of the simulations. The second trains q(y | θ),
-takes it as the likelihood at x_o, and weights candidates by prior times likelihood. Errors of the first are errors of the
+takes it as the likelihood at x_o, and weights candidates by prior times likelihood over the candidates' density. The candidates
+are draws of the first route's flow and of a wider law; their density cancels. Errors of the first are errors of the
 posterior's shape; those of the second are errors of a density in the space of the summaries.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 import didyma
 
 from .laws import Law
-from .scores import Array, Scores
+from .normal_scores import Array, NormalScores
 
 #: Settings of both flows; steps, members and seeds come on top.
 SETTINGS = {
@@ -31,8 +32,8 @@ SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Length:
-    """How long flows are trained."""
+class Training:
+    """Steps, members, seed and threads of both flows."""
 
     steps: int
     members: int
@@ -40,7 +41,7 @@ class Length:
     threads: int
 
     def train(self, rows: Array, given: Array, at: Array) -> didyma.Posterior:
-        """The flow of standard normal `rows` given others, best around `at`."""
+        """A flow of q(row | given), scaled around `at`; the rows' columns are standard normal."""
         settings = {**SETTINGS, "train.steps": self.steps, "ensemble.members": self.members}
         dim = rows.shape[1]
         prior = didyma.Normal([0.0] * dim, [1.0] * dim)
@@ -50,9 +51,9 @@ class Length:
 
 
 def resample(rows: Array, log_weights: Array, count: int, rng: np.random.Generator) -> tuple[Array, float]:
-    """So many rows by systematic resampling, in random order, and the share of the rows that the weights are worth.
+    """`count` rows by systematic resampling, in random order, and the effective share of the candidates.
 
-    No weight counts more than √n times their mean (Ionides 2008): a flow's few draws far out would count for hundreds.
+    No weight is above √n times their mean (Ionides 2008): a few draws of a flow far out would count for hundreds of rows.
     """
     weights = np.exp(log_weights - log_weights.max())
     weights = np.minimum(weights, np.sqrt(len(rows)) * weights.mean())
@@ -68,17 +69,17 @@ class PosteriorRoute:
 
     law: Law
     x_o: Array
-    scores: Scores
+    scores: NormalScores
     flow: didyma.Posterior
 
     @classmethod
-    def train(cls, law: Law, theta: Array, x: Array, x_o: Array, length: Length) -> PosteriorRoute:
+    def train(cls, law: Law, theta: Array, x: Array, x_o: Array, training: Training) -> PosteriorRoute:
         z = law.z(theta, x)
-        scores = Scores(z)
-        return cls(law, x_o[None], scores, length.train(scores(z)[0], x, x_o))
+        scores = NormalScores(z)
+        return cls(law, x_o[None], scores, training.train(scores(z)[0], x, x_o))
 
     def candidates(self, count: int, seed: int) -> tuple[Array, Array]:
-        """z of draws of the flow and of a standard normal law of the scores, and the log-density of this mixture in z."""
+        """Candidates z, from the flow and from the law of all simulations' scores, and the log-density of this mixture."""
         own = int(SHARE * count)
         rng = np.random.default_rng(seed)
         dim = self.flow.dim
@@ -89,7 +90,7 @@ class PosteriorRoute:
         return z, mixed + self.scores(z)[1]
 
     def sample(self, count: int, seed: int) -> tuple[Array, float]:
-        """Draws of the posterior, and the share that they are worth before resampling."""
+        """Draws of the posterior, and the effective share of the flow's draws."""
         z = self.scores.inverse(self.flow.sample((4 * count,), seed=seed))
         z, share = resample(z, self.law.log_weight(z), count, np.random.default_rng(seed))
         return self.law.theta(z, self.x_o), share
@@ -101,15 +102,15 @@ class LikelihoodRoute:
 
     law: Law
     x_o: Array
-    scores: Scores
+    scores: NormalScores
     flow: didyma.Posterior
 
     @classmethod
-    def train(cls, law: Law, theta: Array, x: Array, x_o: Array, length: Length) -> LikelihoodRoute:
+    def train(cls, law: Law, theta: Array, x: Array, x_o: Array, training: Training) -> LikelihoodRoute:
         y = law.y(x, theta)
-        scores, given = Scores(y), law.given(theta)
+        scores, given = NormalScores(y), law.given(theta)
         nearest = np.argmin((((x - x_o) / x.std(axis=0)) ** 2).sum(axis=1))
-        return cls(law, x_o[None], scores, length.train(scores(y)[0], given, given[nearest]))
+        return cls(law, x_o[None], scores, training.train(scores(y)[0], given, given[nearest]))
 
     def log_likelihood(self, theta: Array) -> Array:
         """log p(x_o | θ), up to a constant."""
@@ -119,7 +120,7 @@ class LikelihoodRoute:
         return np.array(log_q) + log_slope + self.law.log_slope(x, theta)
 
     def sample(self, first: PosteriorRoute, count: int, seed: int) -> tuple[Array, float]:
-        """Draws of the posterior among candidates of the first route, whose density cancels."""
+        """Draws of the posterior, and the effective share of the candidates. Another seed than the first route's draws."""
         z, log_candidates = first.candidates(2 * count, seed)
         theta = self.law.theta(z, self.x_o)
         log_weights = self.law.log_prior(z) + self.log_likelihood(theta) - log_candidates
