@@ -62,7 +62,7 @@ class NormalLaw:
 
     def __init__(self, mean: Array, covariance: Array, support: Array) -> None:
         self.mean = mean
-        self.root: Array = WIDTH * np.linalg.cholesky(covariance[::-1, ::-1])[::-1]
+        self.root = np.asarray(WIDTH * np.linalg.cholesky(covariance[::-1, ::-1])[::-1], dtype=np.float64)
         self.low: Array = support[0]
         self.high: Array = support[1]
 

@@ -1,6 +1,6 @@
 //! Settings of a run: where they start from, and single changes.
 
-use super::{named, whole};
+use super::{members, named, whole};
 use clap::Parser;
 use didyma::config::{Algorithm, Config, Layer, Profile};
 use didyma::problem_file::FileSettings;
@@ -29,8 +29,8 @@ pub struct ConfigArgs {
     simulations: Option<usize>,
 
     /// Members of the ensemble: flows that are trained side by side on the same simulations, whose mixture is the
-    /// posterior [default: 4, with the paper's profile or snse 1].
-    #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]
+    /// posterior, 1 to 64 [default: 4, with the paper's profile or snse 1].
+    #[arg(long, value_name = "COUNT", value_parser = members, allow_negative_numbers = true)]
     members: Option<usize>,
 
     /// Change a setting that `didyma settings` lists; may be given many times.

@@ -14,7 +14,7 @@ pub use estimator::{EstimatorArgs, multilevel};
 pub use problem::{LoadedProblem, ProblemArgs, ProblemChoice, given};
 pub use program::ProgramArgs;
 pub use table::columns_of;
-pub use values::{between, count, named, seeds, threads, whole};
+pub use values::{between, count, members, named, seeds, threads, whole};
 
 use clap::Parser;
 use didyma::parallel;

@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use didyma::Named;
+use didyma::config::EnsembleConfig;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -19,6 +20,10 @@ pub fn named<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
 
 pub fn threads(text: &str) -> Result<usize, String> {
     between(text, "a whole number of threads", 1..=1024)
+}
+
+pub fn members(text: &str) -> Result<usize, String> {
+    between(text, "a whole number of members", 1..=EnsembleConfig::MOST)
 }
 
 pub fn seeds(text: &str) -> Result<u64, String> {

@@ -119,7 +119,12 @@ fn kill_and_go_on(name: &str, kills: u32, settings: &[&str]) {
 fn a_run_has_its_members_for_life() {
     let folder = Folder::new("members");
     let dir = folder.file("run");
-    refused(&tiny("two-moons", &dir, &["--members", "0"]), &["members is 0", "between 1 and 64"]);
+    for members in ["0", "-1", "2.5", "65"] {
+        let wanted = "give a whole number of members between 1 and 64";
+        refused(&tiny("two-moons", &dir, &["--members", members]), &["--members", wanted]);
+    }
+    let settings = ["--set", "ensemble.members=0"];
+    refused(&tiny("two-moons", &dir, &settings), &["members is 0", "between 1 and 64"]);
     assert!(!Path::new(&dir).exists());
     done(&tiny("two-moons", &dir, &["--members", "2", "--set", "rounds=1"]));
     refused(

@@ -29,6 +29,8 @@ fn the_runs_of_several_seeds_are_those_made_alone() {
     assert_eq!(summary(&one), summary(&alone));
     expect_means(&found);
     assert_eq!(json(&["show", &all]), found);
+    let shown = done(&["show", &all]);
+    assert!(shown.contains("\nwarning of seeds 5, 6, 7: a classifier tells"), "{shown}");
     // Ordinary runs: they can be read one by one, or on one page.
     done(&["sample", &one, "-n", "3"]);
     let page = done(&["report", &all]);

@@ -237,15 +237,25 @@ impl Table {
         Ok(())
     }
 
-    /// Warnings are told one by one by `didyma show` of each run.
+    /// Warnings of all runs, each kind once with its seeds and the first seed's words.
     fn write_warnings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let warnings = |run: &&Shown| !run.overview().summary.warnings.is_empty();
-        let runs: Vec<&Shown> =
-            self.runs.iter().filter_map(Run::finished).filter(warnings).collect();
-        let Some(first) = runs.first().map(|run| &run.overview().summary) else { return Ok(()) };
-        let (count, of) = (runs.len(), self.finished_runs);
-        let words = &first.warnings[0];
-        write!(f, "\nwarnings in {count} of {of} runs, the first of seed {}: {words}", first.seed)
+        let mut kinds: Vec<(String, &str, Vec<String>)> = Vec::new();
+        for summary in self.runs.iter().filter_map(Run::finished).map(|run| &run.overview().summary)
+        {
+            for words in &summary.warnings {
+                // Warnings of one kind differ in their numbers.
+                let kind = words.replace(|c: char| c.is_ascii_digit(), "");
+                match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+                    Some((_, _, seeds)) => seeds.push(summary.seed.to_string()),
+                    None => kinds.push((kind, words, vec![summary.seed.to_string()])),
+                }
+            }
+        }
+        for (_, words, seeds) in kinds {
+            let of = if seeds.len() > 1 { "seeds" } else { "seed" };
+            write!(f, "\nwarning of {of} {}: {words}", seeds.join(", "))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings that no run can have, and why.
 
-use super::{Config, DensityKind, Inner, Meaning, Proposal, Start};
+use super::{Config, DensityKind, EnsembleConfig, Inner, Meaning, Proposal, Start};
 use crate::density::DensityConfig;
 use crate::density::coordinates::{Scale, Space};
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl Config {
     /// Refuses settings outside their range.
     pub fn check(&self) -> Result<()> {
         self.check_sizes()?;
-        whole("ensemble.members", self.ensemble.members as u64, 64)?;
+        whole("ensemble.members", self.ensemble.members as u64, EnsembleConfig::MOST as u64)?;
         if !(10..=100_000_000).contains(&self.simulations) {
             let why = "between 10 and 100000000";
             return Err(Error::setting("simulations", self.simulations, why));

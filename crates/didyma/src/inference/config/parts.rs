@@ -54,6 +54,11 @@ pub struct EnsembleConfig {
     pub members: usize,
 }
 
+impl EnsembleConfig {
+    /// Members at most.
+    pub const MOST: usize = 64;
+}
+
 impl Default for EnsembleConfig {
     fn default() -> Self {
         Self { members: 1 }
