@@ -122,6 +122,8 @@ class LikelihoodRoute:
     def sample(self, first: PosteriorRoute, count: int, seed: int) -> tuple[Array, float]:
         """Draws of the posterior, and the effective share of the candidates. Another seed than the first route's draws."""
         z, log_candidates = first.candidates(2 * count, seed)
-        theta = self.law.theta(z, self.x_o)
-        log_weights = self.law.log_prior(z) + self.log_likelihood(theta) - log_candidates
+        theta, log_weights = self.law.theta(z, self.x_o), self.law.log_prior(z) - log_candidates
+        # Beyond the prior's support the likelihood's coordinates need not exist.
+        inside = np.isfinite(log_weights)
+        log_weights[inside] += self.log_likelihood(theta[inside])
         return resample(theta, log_weights, count, np.random.default_rng(seed))

@@ -88,7 +88,7 @@ mod tests {
     /// The stored samples are the ones that were made (`data/README.md`), and lie where the posterior can be.
     #[test]
     fn stored_references_are_as_they_were_made() {
-        for (name, checksum) in [("lotka-volterra", 0xa0ad_c4fd), ("mg1", 0xe7eb_312b)] {
+        for (name, checksum) in [("lotka-volterra", 0xef2c_c363), ("mg1", 0xe7eb_312b)] {
             let task = Task::named(name).unwrap();
             let Reference::Stored(bytes) = task.reference else { panic!("{name} is stored") };
             assert_eq!(crc32fast::hash(bytes), checksum, "{name}");
@@ -112,7 +112,8 @@ mod tests {
         (0..dim).map(|k| crate::math::mean_and_deviation(&column(k))).collect()
     }
 
-    /// Lotka-Volterra against adjusted samples of another program: means within 0.03, deviations within 12 %.
+    /// Lotka-Volterra against ABC samples of another program, adjusted linearly from tolerances of 0.7 to 1.2: its own runs
+    /// differ by 0.02 in a mean and 7 % in a deviation. Means within 0.03, a third of a deviation; deviations within 12 %.
     #[test]
     fn the_stored_lotka_volterra_posterior_is_the_known_one() {
         let known = [(-4.6095, 0.0825), (-0.626, 0.085), (-0.0835, 0.1065), (-4.692, 0.1005)];
