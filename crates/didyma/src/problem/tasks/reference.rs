@@ -88,7 +88,7 @@ mod tests {
     /// The stored samples are the ones that were made (`data/README.md`), and lie where the posterior can be.
     #[test]
     fn stored_references_are_as_they_were_made() {
-        for (name, checksum) in [("lotka-volterra", 0xef2c_c363), ("mg1", 0xe7eb_312b)] {
+        for (name, checksum) in [("lotka-volterra", 0xef2c_c363), ("mg1", 0x9211_7ae5)] {
             let task = Task::named(name).unwrap();
             let Reference::Stored(bytes) = task.reference else { panic!("{name} is stored") };
             assert_eq!(crc32fast::hash(bytes), checksum, "{name}");
@@ -123,8 +123,8 @@ mod tests {
         }
     }
 
-    /// M/G/1 against the sample of the paper's authors, of which 5 % lie where the posterior is 0: means within a twentieth
-    /// of a deviation, deviations within 5 %.
+    /// M/G/1 against the sample of the paper's authors, of which 5 % lie where the posterior is 0. 10,000 rows have standard
+    /// errors of 1 % of a deviation; those 5 % may move a mean by a twentieth of one, if they lie one deviation away.
     #[test]
     fn the_stored_mg1_posterior_is_the_known_one() {
         let known = [(0.939, 0.169), (3.177, 2.078), (0.182, 0.030)];
