@@ -45,12 +45,17 @@ pub struct ResumeArgs {
     /// Fixed at the beginning of a run: refused with a sentence.
     #[arg(long, hide = true, value_name = "COUNT")]
     pub members: Option<String>,
+
+    /// Fixed at the beginning of a run: refused with a sentence.
+    #[arg(long, hide = true, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
 }
 
 pub fn run(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
-    if args.members.is_some() {
+    let fixed = [("--members", args.members.is_some()), ("--set", !args.set.is_empty())];
+    if let Some((flag, _)) = fixed.iter().find(|(_, given)| *given) {
         bail!(
-            "--members: a run keeps the members that it began with: leave it out, or begin another run with `didyma infer`"
+            "{flag}: a run keeps the settings that it began with: leave it out, or begin another run with `didyma infer`"
         );
     }
     if SeedSweep::is_at(&args.dir) {

@@ -127,10 +127,10 @@ fn a_run_has_its_members_for_life() {
     refused(&tiny("two-moons", &dir, &settings), &["members is 0", "between 1 and 64"]);
     assert!(!Path::new(&dir).exists());
     done(&tiny("two-moons", &dir, &["--members", "2", "--set", "rounds=1"]));
-    refused(
-        &["resume", &dir, "--members", "3"],
-        &["--members: a run keeps the members that it began with"],
-    );
+    for [flag, value] in [["--members", "3"], ["--set", "train.rate=1e-4"]] {
+        let kept = format!("{flag}: a run keeps the settings that it began with");
+        refused(&["resume", &dir, flag, value], &[&kept]);
+    }
     let shown = done(&["show", &dir]);
     assert!(shown.contains(", members 0."), "{shown}");
 }
