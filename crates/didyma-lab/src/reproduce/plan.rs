@@ -23,11 +23,13 @@ const AUTHORS: &[(&str, &str)] = &[
     ("train.patience", "21"),
 ];
 /// The length of the ablation's runs.
-const SHORT: &[(&str, &str)] = &[("train.steps", "1500"), ("scores", "last")];
+const SHORT: &[(&str, &str)] =
+    &[("train.steps", "1500"), ("train.cycles", "1"), ("scores", "last")];
 /// A run that takes no time.
 const QUICK: &[(&str, &str)] = &[
     ("train.epochs", "2"),
     ("train.steps", "4"),
+    ("train.cycles", "1"),
     ("train.sweeps", "1"),
     ("samples", "200"),
     ("score.units", "16"),

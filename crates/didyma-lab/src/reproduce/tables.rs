@@ -168,8 +168,11 @@ pub fn published(results: &Results, tasks: Tasks) -> Section {
 /// How long the runs are, in words.
 fn length(results: &Results) -> String {
     let Some((run, _)) = results.runs.first() else { return "no run".to_owned() };
-    let (config, steps) = (&run.config, run.config.train.steps);
-    let steps = steps.map_or(String::new(), |steps| format!(" with {steps} steps in the last"));
+    let config = &run.config;
+    let steps = config.train.steps.map_or(String::new(), |steps| match config.train.cycles {
+        1 => format!(" with {steps} steps in the last"),
+        cycles => format!(" with 1 to {cycles} times {steps} steps in the last"),
+    });
     format!("{} rounds of {} simulations{steps}", config.rounds, config.simulations)
 }
 

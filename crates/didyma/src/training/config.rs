@@ -16,15 +16,19 @@ pub struct TrainConfig {
     pub rate: f64,
     /// How it goes on.
     pub schedule: Schedule,
-    /// Steps of the last round, rounded up to whole epochs; none for no limit but `epochs`.
+    /// Steps of a cycle of the last round, rounded up to whole epochs; none for no limit but `epochs`.
     pub steps: Option<u64>,
+    /// Cycles of the last round, at most: the rate falls once over each. Another begins where the last one lowered the
+    /// validation loss.
+    #[serde(default = "once")]
+    pub cycles: u32,
     /// Share of these steps that rounds before the last take: they are there for the next round's proposals.
     #[serde(default = "one")]
     pub early: f64,
     /// Power by which the steps of a round grow with all training rows n so far: (n / 10,000)^growth, from 10,000 on.
     #[serde(default)]
     pub growth: f64,
-    /// Epochs of a round, at most.
+    /// Epochs of a cycle, at most.
     pub epochs: u32,
     /// Training of a round stops after this many epochs without a better validation loss.
     pub patience: u32,
@@ -55,11 +59,15 @@ fn one() -> f64 {
     1.0
 }
 
+fn once() -> u32 {
+    1
+}
+
 impl TrainConfig {
     /// The settings of a round before the last.
     pub fn of_early_round(self) -> Self {
         let steps = self.steps.map(|steps| (steps as f64 * self.early).ceil() as u64);
-        Self { steps, ..self }
+        Self { steps, cycles: 1, ..self }
     }
 
     /// The optimiser.

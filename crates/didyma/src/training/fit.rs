@@ -14,7 +14,8 @@ use std::time::Instant;
 /// Why the training of a round stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// No better validation loss for as many epochs as the patience allows.
+    /// No better validation loss for as many epochs as the patience allows, or for a whole cycle of the rate; or a
+    /// further cycle diverged.
     Patience,
     /// All steps or epochs that were allowed were made.
     Budget,
@@ -190,8 +191,8 @@ impl<'a> Fit<'a> {
         &self.estimator
     }
 
-    /// Epochs of this round, at most.
-    pub fn epochs(&self) -> u32 {
+    /// Epochs of a cycle, over which the rate falls once. A round has one, and more while they lower the validation loss.
+    pub fn cycle(&self) -> u32 {
         let many = (self.rows.training.len() as f64 / GROWS_FROM).max(1.0);
         let growth = many.powf(self.config.growth);
         let steps = self.config.steps.map(|steps| (steps as f64 * growth).ceil() as u64);
@@ -221,7 +222,7 @@ impl<'a> Fit<'a> {
             let outcome = outcome.and_then(|()| self.validate(engine, state));
             match outcome.and_then(|()| engine.read_state(&mut state.engine)) {
                 // The weights before this epoch are the last ones that are known to be good.
-                Err(Error::Diverged { .. }) => state.stop = Some(StopReason::Diverged),
+                Err(Error::Diverged { .. }) => state.stop = Some(self.diverged(state.epoch)),
                 other => other?,
             }
             state.epoch += 1;
@@ -231,7 +232,7 @@ impl<'a> Fit<'a> {
                 round: self.round,
                 member: self.streams.member(),
                 epoch: state.epoch,
-                epochs: self.epochs(),
+                epochs: state.epoch.next_multiple_of(self.cycle()),
                 train_loss: state.train_loss.unwrap_or(f64::NAN),
                 validation_loss: state.validation_loss.unwrap_or(f64::NAN),
                 pairs_per_second: (state.pairs - pairs) as f64 / trained,
@@ -265,7 +266,7 @@ impl<'a> Fit<'a> {
         rng: &mut Stream,
         thinning: &mut Stream,
     ) -> Result<()> {
-        let total = u64::from(self.epochs()) * self.steps_of_an_epoch();
+        let cycle = u64::from(self.cycle()) * self.steps_of_an_epoch();
         let mut from_batch = Pool::new([0], self.estimator.settings().replacement)?;
         for batch in self.order.chunks(self.config.batch) {
             let pool = match self.config.inner {
@@ -284,7 +285,7 @@ impl<'a> Fit<'a> {
                 let below = self.config.thinning / batch.len() as f64;
                 self.plan.thin(Thinning { below, seed: thinning.random() });
             }
-            engine.step(&self.plan, rate(self.config, state.steps, total))?;
+            engine.step(&self.plan, rate(self.config, state.steps % cycle, cycle))?;
             state.steps += 1;
             state.pairs += self.plan.pairs() as u64;
         }
@@ -307,6 +308,15 @@ impl<'a> Fit<'a> {
         Ok(())
     }
 
+    /// A reason to stop where the epoch after `epoch` diverged. A cycle that was finished before it stands.
+    fn diverged(&self, epoch: u32) -> StopReason {
+        if epoch >= self.cycle() && self.config.restore_best {
+            StopReason::Patience
+        } else {
+            StopReason::Diverged
+        }
+    }
+
     /// Keeps the best weights, and decides whether to go on.
     fn judge(&self, state: &mut FitState) {
         let diverged = state.stop.is_some();
@@ -318,13 +328,24 @@ impl<'a> Fit<'a> {
             best.params.clone_from(&state.engine.params);
         }
         let best = state.best.as_ref().map_or(0, |best| best.epoch);
-        if !diverged && state.epoch >= self.epochs() {
-            state.stop = Some(StopReason::Budget);
-        } else if !diverged && state.epoch - best >= self.config.patience {
-            state.stop = Some(StopReason::Patience);
+        if !diverged {
+            state.stop = self.stop(state.epoch, best);
         }
         if let (Some(_), true, Some(best)) = (state.stop, self.config.restore_best, &state.best) {
             state.engine.params.clone_from(&best.params);
+        }
+    }
+
+    /// A reason to stop after this epoch, where the best so far was `best`.
+    fn stop(&self, epoch: u32, best: u32) -> Option<StopReason> {
+        let cycle = self.cycle();
+        let ends = epoch.is_multiple_of(cycle);
+        if ends && epoch / cycle >= self.config.cycles {
+            Some(StopReason::Budget)
+        } else if epoch - best >= self.config.patience || (ends && epoch - best >= cycle) {
+            Some(StopReason::Patience)
+        } else {
+            None
         }
     }
 }
@@ -335,7 +356,7 @@ fn weigh(plan: &mut Plan, rows: &TrainRows) {
     }
 }
 
-/// The learning rate of a step out of `total`.
+/// The learning rate of a step of a cycle that has `total`.
 fn rate(config: &TrainConfig, step: u64, total: u64) -> f64 {
     match config.schedule {
         Schedule::Constant => config.rate,

@@ -70,6 +70,7 @@ impl Config {
         whole("train.batch", train.batch as u64, 1_000_000)?;
         whole("train.sweeps", train.sweeps.into(), 10_000)?;
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
+        whole("train.cycles", train.cycles.into(), 1_000)?;
         whole("train.patience", train.patience.into(), 1_000_000)?;
         train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
         if !(0.01..=1.0).contains(&train.early) {

@@ -9,12 +9,14 @@ use crate::density::coordinates::{CoordinateConfig, Scale, Space};
 use crate::density::score::Output;
 use crate::training::estimator::{Blocks, Coupling, Levels, Method, Settings, Tails};
 
-/// Steps of the last round in the default profile.
+/// Steps of a cycle of the last round in the default profile.
 const STEPS: u64 = 5000;
 /// Share of them that the rounds before it take.
 const EARLY: f64 = 0.2;
-/// Epochs of a round, at most: few rows are learnt by heart in more.
+/// Epochs of a cycle, at most: few rows are learnt by heart in more.
 const EPOCHS: u32 = 50;
+/// Cycles of the last round, at most, while each lowers the validation loss.
+const CYCLES: u32 = 4;
 /// Steps of a round where a step is cheap, without inner samples.
 const LIKELIHOOD_STEPS: u64 = 10_000;
 /// The same for a score network.
@@ -103,6 +105,7 @@ impl Config {
                 rate: 1e-4,
                 schedule: Schedule::Constant,
                 steps: None,
+                cycles: 1,
                 early: 1.0,
                 growth: 0.0,
                 epochs: 10_000,
@@ -168,6 +171,7 @@ impl Config {
                 rate: 1e-3,
                 schedule: Schedule::Cosine,
                 steps: Some(if likelihood { LIKELIHOOD_STEPS } else { STEPS }),
+                cycles: if likelihood { 1 } else { CYCLES },
                 early: if likelihood { 1.0 } else { EARLY },
                 growth: if algorithm == Algorithm::Npe { 1.0 } else { GROWTH },
                 epochs: if likelihood { 1000 } else { EPOCHS },

@@ -94,7 +94,8 @@ const BATCHES: usize = 7;
 
 fn config() -> TrainConfig {
     let train = Config::new(Profile::Default, Method::Tgrr).train;
-    TrainConfig { batch: 10, steps: None, epochs: 40, patience: 3, restore_best: true, ..train }
+    let train = TrainConfig { batch: 10, steps: None, epochs: 40, cycles: 1, patience: 3, ..train };
+    TrainConfig { restore_best: true, ..train }
 }
 
 fn trained(config: &TrainConfig, engine: &mut Scripted) -> FitState {
@@ -159,7 +160,7 @@ fn steps_grow_with_many_rows() {
         };
         let settings = Settings::paper(Method::Tgrr);
         let fit = Fit::new(&config, &settings, Streams::new(1), 2, rows).unwrap();
-        assert_eq!(fit.epochs(), expected, "{growth}");
+        assert_eq!(fit.cycle(), expected, "{growth}");
     }
 }
 
@@ -176,6 +177,39 @@ fn steps_and_epochs_are_a_budget_in_whole_epochs() {
     // The budget counts even if patience ends at the same epoch.
     let state = trained(&TrainConfig { epochs: 4, ..config() }, &mut Scripted::new(&[1.0]));
     assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), 4));
+}
+
+/// Cycles of two epochs: another begins while the last one held a better loss, at the whole rate again.
+#[test]
+fn cycles_go_on_while_they_lower_the_validation_loss() {
+    let base = TrainConfig { epochs: 2, patience: 9, ..config() };
+    for (losses, cycles, expected) in [
+        (&[4.0, 3.0, 3.5, 2.0, 2.5, 2.1, 0.0][..], 4, (StopReason::Patience, 6, 4)),
+        (&[4.0, 3.0, 2.0, 2.5, 2.5, 1.0, 0.0][..], 3, (StopReason::Budget, 6, 6)),
+        (&[4.0, 3.0, 3.0, 3.0, 0.0][..], 2, (StopReason::Budget, 4, 2)),
+        (&[4.0, 3.0, 0.0][..], 1, (StopReason::Budget, 2, 2)),
+    ] {
+        let mut engine = Scripted::new(losses);
+        let state = trained(&TrainConfig { cycles, ..base }, &mut engine);
+        let best = state.best.unwrap().epoch;
+        assert_eq!((state.stop.unwrap(), state.epoch, best), expected, "{losses:?}");
+        assert_eq!(state.engine.params, [(best as usize * BATCHES) as f32]);
+        let (first, others) = engine.rates.split_at(2 * BATCHES);
+        assert!(others.chunks(2 * BATCHES).all(|cycle| cycle == first));
+    }
+}
+
+/// A further cycle that diverges brings nothing, and takes nothing: the best epoch before it stands.
+#[test]
+fn a_further_cycle_that_diverges_leaves_the_ones_before() {
+    let base = TrainConfig { epochs: 2, cycles: 3, patience: 9, ..config() };
+    for (fails, expected) in [(2, StopReason::Diverged), (3, StopReason::Patience)] {
+        let step = fails * BATCHES as u64 - 1;
+        let mut engine = Scripted { fails: Some(step), ..Scripted::new(&[4.0, 3.0, 2.0]) };
+        let state = trained(&base, &mut engine);
+        assert_eq!((state.stop, state.epoch), (Some(expected), fails as u32));
+        assert_eq!(state.engine.params, [((fails - 1) as usize * BATCHES) as f32]);
+    }
 }
 
 #[test]
