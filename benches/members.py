@@ -26,6 +26,8 @@ import didyma.tasks
 
 Array = NDArray[np.float64]
 KEY = "didyma.posterior"
+#: Members whose choices are counted in seconds.
+MOST = 12
 
 
 def members(path: Path) -> Iterator[didyma.Posterior]:
@@ -81,6 +83,8 @@ def weights(log_q: Array, losses: Array) -> dict[str, float]:
 def numbers(log_q: Array, losses: Array) -> dict[str, float]:
     """Scores by the number of members, in equal parts: means over all choices."""
     count = len(losses)
+    if count > MOST:
+        raise SystemExit(f"{count} members can be chosen in too many ways: take runs of {MOST} or fewer")
     return {
         str(k): float(np.mean([mixture(log_q[:, chosen], np.full(k, 1 / k)) for chosen in combinations(range(count), k)]))
         for k in range(1, count + 1)
@@ -98,6 +102,8 @@ def main() -> None:
         task, log_q, losses = densities(directory)
         found.setdefault(task, []).append(score(log_q, losses))
     names = list(next(iter(found.values()))[0])
+    if any(list(row) != names for rows in found.values() for row in rows):
+        raise SystemExit("these runs have different numbers of members: compare those of one number")
     print(f"| task | runs | {' | '.join(names)} |")
     print("|---|---:|" + "---:|" * len(names))
     for task, rows in found.items():

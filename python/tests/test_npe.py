@@ -13,7 +13,7 @@ from conftest import QUICK, X_O, noisy_row, noisy_rows, prior
 
 SETTINGS = QUICK["settings"]
 #: Of step by step every round is trained as the last one is.
-IN_FULL = {**SETTINGS, "train.early": 1}
+IN_FULL = {**SETTINGS, "train.early": 1, "train.cycles": 1}
 
 
 def npe(**more: Any) -> didyma.NPE:

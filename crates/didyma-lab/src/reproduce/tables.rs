@@ -171,7 +171,7 @@ fn length(results: &Results) -> String {
     let config = &run.config;
     let steps = config.train.steps.map_or(String::new(), |steps| match config.train.cycles {
         1 => format!(" with {steps} steps in the last"),
-        cycles => format!(" with 1 to {cycles} times {steps} steps in the last"),
+        cycles => format!(" with up to {cycles} times {steps} steps in the last"),
     });
     format!("{} rounds of {} simulations{steps}", config.rounds, config.simulations)
 }

@@ -22,7 +22,7 @@ pub struct TrainConfig {
     /// validation loss.
     #[serde(default = "once")]
     pub cycles: u32,
-    /// Share of these steps that rounds before the last take: they are there for the next round's proposals.
+    /// Share of `steps` that rounds before the last take, in one cycle: they are there for the next round's proposals.
     #[serde(default = "one")]
     pub early: f64,
     /// Power by which the steps of a round grow with all training rows n so far: (n / 10,000)^growth, from 10,000 on.

@@ -191,6 +191,11 @@ impl<'a> Fit<'a> {
         &self.estimator
     }
 
+    /// Epochs of this round, at most.
+    pub fn epochs(&self) -> u32 {
+        self.cycle().saturating_mul(self.config.cycles)
+    }
+
     /// Epochs of a cycle, over which the rate falls once. A round has one, and more while they lower the validation loss.
     pub fn cycle(&self) -> u32 {
         let many = (self.rows.training.len() as f64 / GROWS_FROM).max(1.0);
@@ -232,7 +237,7 @@ impl<'a> Fit<'a> {
                 round: self.round,
                 member: self.streams.member(),
                 epoch: state.epoch,
-                epochs: state.epoch.next_multiple_of(self.cycle()),
+                epochs: self.epochs(),
                 train_loss: state.train_loss.unwrap_or(f64::NAN),
                 validation_loss: state.validation_loss.unwrap_or(f64::NAN),
                 pairs_per_second: (state.pairs - pairs) as f64 / trained,
@@ -339,10 +344,13 @@ impl<'a> Fit<'a> {
     /// A reason to stop after this epoch, where the best so far was `best`.
     fn stop(&self, epoch: u32, best: u32) -> Option<StopReason> {
         let cycle = self.cycle();
-        let ends = epoch.is_multiple_of(cycle);
-        if ends && epoch / cycle >= self.config.cycles {
+        let begin = (epoch - 1) / cycle * cycle;
+        let ends = epoch == begin + cycle;
+        // Every cycle may use up the patience: the rate that lowers the loss comes at its end.
+        let idle = epoch - best.max(begin);
+        if ends && epoch >= self.epochs() {
             Some(StopReason::Budget)
-        } else if epoch - best >= self.config.patience || (ends && epoch - best >= cycle) {
+        } else if idle >= self.config.patience || (ends && best <= begin) {
             Some(StopReason::Patience)
         } else {
             None

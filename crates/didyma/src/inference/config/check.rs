@@ -71,6 +71,11 @@ impl Config {
         whole("train.sweeps", train.sweeps.into(), 10_000)?;
         whole("train.epochs", train.epochs.into(), 1_000_000)?;
         whole("train.cycles", train.cycles.into(), 1_000)?;
+        if train.cycles > 1 && !train.restore_best {
+            let expected =
+                "1 where train.restore_best is false: the last cycle may be the worse one";
+            return Err(Error::setting("train.cycles", train.cycles, expected));
+        }
         whole("train.patience", train.patience.into(), 1_000_000)?;
         train.steps.map_or(Ok(()), |steps| whole("train.steps", steps, 1_000_000_000))?;
         if !(0.01..=1.0).contains(&train.early) {

@@ -77,7 +77,7 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("coordinates.relevance", "whether summaries that show no dependence on parameters count less"),
     ("train.batch", "outer samples of a step"),
     ("train.sweeps", "passes over the rows in an epoch, between two validations"),
-    ("train.rate", "learning rate at the start of a round"),
+    ("train.rate", "learning rate at the start of a cycle"),
     ("train.schedule", "learning rate over a cycle: constant or cosine"),
     (
         "train.steps",
@@ -87,7 +87,7 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
         "train.cycles",
         "cycles of the last round, at most, over each of which the rate falls once; another begins where the last one lowered the validation loss",
     ),
-    ("train.early", "share of these steps that rounds before the last take"),
+    ("train.early", "share of train.steps that rounds before the last take, in one cycle"),
     (
         "train.growth",
         "power by which steps grow with the training rows, from 10,000 on: 0 for never, 1 in proportion",

@@ -11,7 +11,7 @@ use crate::training::estimator::{Blocks, Coupling, Levels, Method, Settings, Tai
 
 /// Steps of a cycle of the last round in the default profile.
 const STEPS: u64 = 5000;
-/// Share of them that the rounds before it take.
+/// Share of these steps that rounds before the last take.
 const EARLY: f64 = 0.2;
 /// Epochs of a cycle, at most: few rows are learnt by heart in more.
 const EPOCHS: u32 = 50;

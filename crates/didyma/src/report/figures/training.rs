@@ -39,7 +39,7 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         n => format!(" Rounds 2 to {} are left out.", n + 1),
     };
     let caption = format!(
-        "Loss by epoch, with the reason why each round stopped: patience, no better validation loss for long; budget, \
+        "Loss by epoch, with the reason why each round stopped: patience, no better validation loss for long, or over a whole cycle of the learning rate; budget, \
          all steps made; diverged, the loss was no longer a number. Round 1 is maximum likelihood; losses of different \
          rounds and methods are not comparable. What is above a panel is drawn at its upper edge.{left_out}"
     );

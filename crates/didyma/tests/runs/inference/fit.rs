@@ -140,7 +140,7 @@ fn patience_ends_a_round_with_its_best_weights_or_its_last() {
 fn rounds_before_the_last_take_a_share_of_its_steps() {
     let task = Task::named("two-moons").unwrap();
     let mut config = tiny(Profile::Default);
-    (config.rounds, config.train.early) = (3, 0.25);
+    (config.rounds, config.train.early, config.train.cycles) = (3, 0.25, 1);
     let steps: Vec<u64> = run(&task, &config).reports.iter().map(|report| report.steps).collect();
     assert_eq!(steps, [12, 10, 42]);
 }
@@ -188,6 +188,8 @@ fn cycles_go_on_while_they_lower_the_validation_loss() {
         (&[4.0, 3.0, 2.0, 2.5, 2.5, 1.0, 0.0][..], 3, (StopReason::Budget, 6, 6)),
         (&[4.0, 3.0, 3.0, 3.0, 0.0][..], 2, (StopReason::Budget, 4, 2)),
         (&[4.0, 3.0, 0.0][..], 1, (StopReason::Budget, 2, 2)),
+        // Best at the start of a cycle: it counts as that cycle's.
+        (&[4.0, 3.0, 2.0, 2.5, 2.5, 2.5, 0.0][..], 9, (StopReason::Patience, 6, 3)),
     ] {
         let mut engine = Scripted::new(losses);
         let state = trained(&TrainConfig { cycles, ..base }, &mut engine);
@@ -197,6 +199,15 @@ fn cycles_go_on_while_they_lower_the_validation_loss() {
         let (first, others) = engine.rates.split_at(2 * BATCHES);
         assert!(others.chunks(2 * BATCHES).all(|cycle| cycle == first));
     }
+}
+
+/// Idle epochs of a cycle do not count in the next one, whose rate is high at first.
+#[test]
+fn patience_begins_anew_with_every_cycle() {
+    let config = TrainConfig { epochs: 3, patience: 3, cycles: 2, ..config() };
+    let mut engine = Scripted::new(&[4.0, 3.0, 3.5, 3.9, 3.5, 2.0]);
+    let state = trained(&config, &mut engine);
+    assert_eq!((state.stop, state.epoch), (Some(StopReason::Budget), 6));
 }
 
 /// A further cycle that diverges brings nothing, and takes nothing: the best epoch before it stands.
