@@ -189,7 +189,8 @@ impl Observer for Kept {
 fn small_run() -> (Posterior, Kept) {
     let task = Task::named("gaussian-linear").unwrap();
     let mut config = Config::new(Profile::Default, Method::Tgrr);
-    (config.rounds, config.simulations, config.train.steps) = (2, 300, Some(200));
+    (config.rounds, config.simulations) = (2, 300);
+    (config.train.steps, config.train.cycles) = (Some(200), 1);
     (config.flow.layers, config.flow.units) = (2, 16);
     let mut kept = Kept::default();
     let found = infer_from(&task.problem, None, &config, 2, State::default(), &mut kept).unwrap();
