@@ -7,6 +7,7 @@ pub(crate) mod device;
 mod engine;
 pub mod estimator;
 mod fit;
+mod fit_state;
 
 pub use crate::density::{Cpu, Evaluator};
 pub use adam::{AdamConfig, Decay};
@@ -14,4 +15,5 @@ pub use config::{Inner, Schedule, Split, Start, TrainConfig, Validation};
 pub use cpu::{CpuEngine, Noise, ScoreEngine};
 pub use device::{Device, Machine};
 pub use engine::{Engine, EngineState};
-pub use fit::{Best, EpochReport, Fit, FitState, StopReason, TrainRows};
+pub use fit::Fit;
+pub use fit_state::{Best, EpochReport, FitState, StopReason, TrainRows};
