@@ -17,6 +17,8 @@ pub(crate) struct CudaEngine {
     adam: AdamConfig,
     /// Rows of the dataset.
     rows: usize,
+    /// Those of them that have an x.
+    contexts: usize,
     /// Steps that were asked for, less those that came to nothing because one before them diverged.
     steps: Cell<u64>,
     /// Steps before those that the device's notes are about.
@@ -42,13 +44,14 @@ impl CudaEngine {
     ) -> Result<Self> {
         adam.check()?;
         flow.check_params(&params)?;
-        flow.check_pairs(data.theta(), data.x())?;
+        flow.check_dims(data.theta(), data.x())?;
         let mut resident = Resident::new(backend, programs, &flow)?;
         resident.keep(|buffers| &mut buffers.theta, data.theta().data())?;
         resident.keep(|buffers| &mut buffers.x, data.x().data())?;
         resident.keep(|buffers| &mut buffers.log_prior, data.log_prior())?;
-        let (rows, steps, noted_before) = (data.len(), Cell::new(0), Cell::new(0));
-        let mut engine = Self { flow, resident, adam, rows, steps, noted_before };
+        let (rows, contexts) = (data.len(), data.x().len());
+        let (steps, noted_before) = (Cell::new(0), Cell::new(0));
+        let mut engine = Self { flow, resident, adam, rows, contexts, steps, noted_before };
         engine.restore(&EngineState::fresh(params))?;
         Ok(engine)
     }
@@ -77,7 +80,7 @@ impl CudaEngine {
 
     /// One step, kernel by kernel: the seconds of each.
     pub fn time_step(&mut self, plan: &Plan) -> Result<Vec<(&'static str, f64)>> {
-        plan.check(self.rows)?;
+        plan.check(self.rows, self.contexts)?;
         let numbers = self.adam.numbers(self.steps.get() + 1, 0.0, 0.0);
         self.resident.time(Task::Step, plan, &numbers, self.adam.clip)
     }
@@ -100,7 +103,7 @@ impl CudaEngine {
 impl Engine for CudaEngine {
     fn step(&mut self, plan: &Plan, learning_rate: f64) -> Result<()> {
         AdamConfig::check_rate(learning_rate)?;
-        plan.check(self.rows)?;
+        plan.check(self.rows, self.contexts)?;
         let numbers = self.adam.numbers(self.steps.get() + 1, learning_rate, 0.0);
         self.resident.run(Task::Step, plan, &numbers, self.adam.clip)?;
         self.steps.set(self.steps.get() + 1);
@@ -116,7 +119,7 @@ impl Engine for CudaEngine {
     }
 
     fn evaluate(&mut self, plan: &Plan) -> Result<f64> {
-        plan.check(self.rows)?;
+        plan.check(self.rows, self.contexts)?;
         let numbers = self.adam.numbers(1, 0.0, 0.0);
         self.resident.run(Task::Loss, plan, &numbers, self.adam.clip)?;
         let told = self.told(false)?;

@@ -136,8 +136,8 @@ impl Records {
         successes..successes + self.failures().count() as u32
     }
 
-    /// All successful simulations in these coordinates, then the parameters of the failed ones, with zeros for x. The
-    /// latter can be inner samples only.
+    /// All successful simulations in these coordinates, then the parameters of the failed ones, which have no x and can be
+    /// inner samples only.
     pub(crate) fn dataset(&self, prior: &Prior, coordinates: &Coordinates) -> Result<Dataset> {
         let (mut all_z, mut all_x, mut log_prior) = (Vec::new(), Vec::new(), Vec::new());
         let mut z = vec![0.0; self.theta_dim];
@@ -146,14 +146,19 @@ impl Records {
             prior.expect_inside(theta)?;
             let log_jacobian = coordinates.to_z(prior, theta, &mut z);
             all_z.extend(z.iter().map(|&z| z as f32));
-            match x {
-                Some(x) => all_x.extend(coordinates.features(x.iter().copied())),
-                None => all_x.resize(all_x.len() + self.x_dim, 0.0),
-            }
+            all_x.extend(x.into_iter().flat_map(|x| coordinates.features(x.iter().copied())));
             log_prior.push(prior.log_density(theta) + log_jacobian);
         }
-        let theta = Rows::new("theta", &all_z, self.theta_dim)?;
-        Dataset::new(theta, Rows::new("x", &all_x, self.x_dim)?, &log_prior)
+        let x = Rows::new("x", &all_x, self.x_dim)?;
+        let (of_successes, of_failures) = all_z.split_at(x.len() * self.theta_dim);
+        let theta = |z| Rows::new("theta", z, self.theta_dim);
+        let (successes, failures) = log_prior.split_at(x.len());
+        let data = Dataset::new(theta(of_successes)?, x, successes)?;
+        if failures.is_empty() {
+            Ok(data)
+        } else {
+            data.with_parameters(theta(of_failures)?, failures)
+        }
     }
 }
 

@@ -40,14 +40,19 @@ impl SplineFlow {
 
     /// Refuses rows of another flow; whether one x is shared by all rows of θ.
     pub fn check_pairs(&self, theta: Rows<f32>, x: Rows<f32>) -> Result<bool> {
-        theta.expect_columns(self.config.theta_dim, "theta_dim of the flow")?;
-        x.expect_columns(self.config.x_dim, "x_dim of the flow")?;
+        self.check_dims(theta, x)?;
         theta.expect_finite()?;
         x.expect_finite()?;
         if x.len() != 1 {
             x.expect_rows(theta.len(), "one for each row of theta, or one for all")?;
         }
         Ok(x.len() == 1)
+    }
+
+    /// Refuses rows of another flow.
+    pub fn check_dims(&self, theta: Rows<f32>, x: Rows<f32>) -> Result<()> {
+        theta.expect_columns(self.config.theta_dim, "theta_dim of the flow")?;
+        x.expect_columns(self.config.x_dim, "x_dim of the flow")
     }
 
     /// `count` draws of θ from q(· | x), row after row, and their log-densities.

@@ -46,7 +46,7 @@ impl CpuEngine {
         config: AdamConfig,
         threads: usize,
     ) -> Result<Self> {
-        flow.check_pairs(data.theta(), data.x())?;
+        flow.check_dims(data.theta(), data.x())?;
         Self::of(FlowLoss { flow, data: data.clone() }, params, config, threads)
     }
 }
@@ -147,7 +147,7 @@ impl Loss for FlowLoss {
     }
 
     fn check_plan(&self, plan: &Plan) -> Result<()> {
-        plan.check(self.data.len())
+        plan.check(self.data.len(), self.data.x().len())
     }
 
     fn loss(

@@ -96,7 +96,7 @@ impl Loss for ScoreLoss {
 
     /// Refuses groups of more than one row's own term: a score network has no density to compare atoms by.
     fn check_plan(&self, plan: &Plan) -> Result<()> {
-        plan.check(self.data.len())?;
+        plan.check(self.data.len(), self.data.x().len())?;
         let is_own = |group: &&Group| group.pairs() == 1 && plan.terms(group).is_empty();
         match plan.groups().iter().find(|group| !is_own(group)) {
             None => Ok(()),

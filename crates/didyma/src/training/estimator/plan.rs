@@ -124,6 +124,33 @@ impl Plan {
         }
     }
 
+    /// Divides every Z by an estimate of E q/p̃ = 1 from the same atoms, with log p − log p̃ of every row: a second group with
+    /// the same atoms and blocks for each one that has terms, with opposite weights. Z then has an error that both share
+    /// taken out; it is no longer unbiased, but for many atoms.
+    ///
+    /// # Panics
+    /// If the outer atom is a member of the blocks, or a row has no ratio.
+    pub fn self_normalise(&mut self, ratios: &[f64]) {
+        for index in 0..self.groups.len() {
+            let Group { context, shared, atoms, terms, .. } = self.groups[index].clone();
+            if terms.is_empty() {
+                continue;
+            }
+            assert!(!shared, "atoms that are all inner samples");
+            let (first, first_term) = (self.atoms.len(), self.terms.len());
+            self.atoms.extend_from_within(atoms.clone());
+            self.terms.extend_from_within(terms);
+            self.terms[first_term..].iter_mut().for_each(|term| term.weight = -term.weight);
+            self.log_weights.resize(first, 0.0);
+            for atom in atoms {
+                let ratio = ratios[self.atoms[atom] as usize];
+                self.log_weights.push(self.log_weights[atom] + ratio);
+            }
+            let (atoms, terms) = (first..self.atoms.len(), first_term..self.terms.len());
+            self.groups.push(Group { context, own: 0.0, shared, atoms, terms });
+        }
+    }
+
     /// The group that was added last.
     ///
     /// # Panics
@@ -167,19 +194,16 @@ impl Plan {
         self.atoms.len()
     }
 
-    /// The largest row number in use.
-    pub fn last_row(&self) -> Option<u32> {
-        let contexts = self.groups.iter().map(|g| g.context);
-        contexts.chain(self.atoms.iter().copied()).max()
-    }
-
-    /// Refuses a plan without groups, and rows that a dataset of this many does not have.
-    pub fn check(&self, rows: usize) -> Result<()> {
-        match self.last_row() {
+    /// Refuses a plan without groups, and rows that a dataset does not have: it has `rows`, of which the first `contexts` have
+    /// an x.
+    pub fn check(&self, rows: usize, contexts: usize) -> Result<()> {
+        let within = |last: Option<u32>, rows: usize| match last {
             None => Err(Error::EmptyPlan),
             Some(row) if row as usize >= rows => Err(Error::NoSuchRow { row: row as usize, rows }),
             Some(_) => Ok(()),
-        }
+        };
+        within(self.groups.iter().map(|group| group.context).max(), contexts)?;
+        within(self.atoms.iter().copied().max(), rows)
     }
 }
 
