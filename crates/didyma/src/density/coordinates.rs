@@ -230,6 +230,18 @@ impl Coordinates {
         log_jacobian + self.theta.factor.log_volume()
     }
 
+    /// log p of a z: the density that z has if its θ has this prior.
+    pub(crate) fn log_prior(&self, prior: &Prior, z: &[f64]) -> f64 {
+        let mut v = z.to_vec();
+        self.theta.factor.multiply(&mut v);
+        v.iter_mut().zip(&self.theta.mean).for_each(|(v, mean)| *v += mean);
+        let log_density = match self.space {
+            Space::Unbounded => prior.log_density_unbounded(&v),
+            Space::Bounded => prior.log_density(&v),
+        };
+        log_density + self.theta.factor.log_volume()
+    }
+
     /// θ of a z; returns log |dθ/dz|.
     pub fn to_theta(&self, prior: &Prior, z: &[f64], theta: &mut [f64]) -> f64 {
         let log_jacobian = self.theta.factor.log_volume();

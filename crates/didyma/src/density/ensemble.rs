@@ -1,7 +1,9 @@
 //! Several models of q(θ | x), mixed in equal parts.
 
+use super::flow::{Groups, SplineFlow};
 use super::{Density, DensityConfig, Evaluator};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::math::log_mean_exp;
 use crate::parallel;
 use crate::rng::Stream;
 use crate::rows::Rows;
@@ -114,7 +116,63 @@ impl Ensemble {
         if let [only] = &mut *each {
             return Ok(std::mem::take(only));
         }
-        Ok((0..theta.len()).map(|row| log_mean(each.iter().map(|log_q| log_q[row]))).collect())
+        Ok((0..theta.len()).map(|row| log_mean_exp(each.iter().map(|log_q| log_q[row]))).collect())
+    }
+
+    /// log q(θ | x) of groups of rows that share x, each of its own size, where the base of the flow has this standard
+    /// deviation.
+    pub(crate) fn log_density_of_groups(
+        &self,
+        theta: Rows<f32>,
+        x: Rows<f32>,
+        sizes: &[usize],
+        width: f64,
+    ) -> Result<Vec<f64>> {
+        let (flow, groups) = (self.flow()?, Groups { x, sizes });
+        let of = |params| flow.log_density_of_groups(params, theta, groups, width);
+        let mut each: Vec<Vec<f64>> = self.members.iter().map(|m| of(m)).collect::<Result<_>>()?;
+        if let [only] = &mut *each {
+            return Ok(std::mem::take(only));
+        }
+        let at = |row: usize| log_mean_exp(each.iter().map(|log_q| log_q[row]));
+        Ok((0..theta.len()).map(at).collect())
+    }
+
+    /// θ of draws of the base in groups that share x, each carried by the member that is named.
+    pub(crate) fn transport_groups(
+        &self,
+        base: &[f32],
+        members: &[usize],
+        x: Rows<f32>,
+        sizes: &[usize],
+    ) -> Result<Vec<f32>> {
+        let (flow, dim) = (self.flow()?, self.density.dims().0);
+        let mut theta = vec![0.0; base.len()];
+        for (k, params) in self.members.iter().enumerate() {
+            let (mut mine, mut counts, mut first) = (Vec::new(), Vec::new(), 0);
+            for &size in sizes {
+                let before = mine.len();
+                mine.extend((first..first + size).filter(|&row| members[row] == k));
+                counts.push(mine.len() - before);
+                first += size;
+            }
+            let row = |row: &usize| &base[row * dim..(row + 1) * dim];
+            let draws: Vec<f32> = mine.iter().flat_map(row).copied().collect();
+            let groups = Groups { x, sizes: &counts };
+            let (found, _) =
+                flow.transport_groups(params, Rows::new("base", &draws, dim)?, groups)?;
+            for (row, found) in mine.iter().zip(found.chunks_exact(dim)) {
+                theta[row * dim..(row + 1) * dim].copy_from_slice(found);
+            }
+        }
+        Ok(theta)
+    }
+
+    fn flow(&self) -> Result<&SplineFlow> {
+        self.density.flow().ok_or_else(|| {
+            let why = "flow where densities are asked for at many summaries at once";
+            Error::setting("density", "score", why)
+        })
     }
 
     /// How far the members are apart at x, from 0 (they are one law) to 1 (no two of them overlap): the mean divergence
@@ -151,7 +209,7 @@ impl Ensemble {
         let theta = alone.sample(device, x, &alone.base(rows, 1.0, rng))?;
         let theta = Rows::new("theta", &theta, self.density.dims().0)?;
         let each = self.each_log_density(device, theta, Rows::new("x", x, x.len())?)?;
-        let at = |row: usize| each[member][row] - log_mean(each.iter().map(|log_q| log_q[row]));
+        let at = |row: usize| each[member][row] - log_mean_exp(each.iter().map(|log_q| log_q[row]));
         Ok((0..rows).map(at).sum::<f64>() / rows as f64)
     }
 
@@ -165,16 +223,6 @@ impl Ensemble {
         let of = |params: &Vec<f32>| self.density.log_density(device, params, theta, x);
         self.members.iter().map(of).collect()
     }
-}
-
-/// The logarithm of the mean of what these are logarithms of.
-fn log_mean(logs: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
-    let count = logs.len() as f64;
-    let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
-    if largest == f64::NEG_INFINITY {
-        return largest;
-    }
-    largest + (logs.map(|log| (log - largest).exp()).sum::<f64>() / count).ln()
 }
 
 #[cfg(test)]

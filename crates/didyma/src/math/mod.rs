@@ -2,6 +2,7 @@
 
 pub(crate) mod cholesky;
 pub(crate) mod dual;
+mod log_sum;
 pub(crate) mod masses;
 pub(crate) mod moments;
 pub(crate) mod normal;
@@ -9,5 +10,6 @@ pub(crate) mod particles;
 pub(crate) mod regression;
 
 pub use dual::Dual;
+pub(crate) use log_sum::{log_mean_exp, log_sum_exp};
 pub use moments::{Estimate, Moments, mean_and_deviation};
 pub use regression::{Line, line};

@@ -18,6 +18,7 @@ mod conditioner_gradient;
 mod config;
 mod fold;
 mod gradient;
+mod groups;
 mod layout;
 mod linear;
 mod pass;
@@ -26,6 +27,7 @@ mod tape;
 
 pub use config::FlowConfig;
 pub(crate) use fold::fold;
+pub use groups::Groups;
 pub(crate) use layout::{Builder, Dense, check_params};
 pub use layout::{Gradient, Tensor};
 pub use rows::{check_densities, check_samples};
