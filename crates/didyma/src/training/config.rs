@@ -44,6 +44,9 @@ pub struct TrainConfig {
     pub start: Start,
     /// Where inner samples come from.
     pub inner: Inner,
+    /// Inner samples that are made for each row at the start of a round, where they come from the mixture.
+    #[serde(default = "stock")]
+    pub stock: usize,
     /// Share of an outer sample's weight below which pairs are trained on at random, without bias; 0 for all pairs.
     #[serde(default)]
     pub thinning: f64,
@@ -59,11 +62,18 @@ fn one() -> f64 {
     1.0
 }
 
+fn stock() -> usize {
+    TrainConfig::STOCK
+}
+
 fn once() -> u32 {
     1
 }
 
 impl TrainConfig {
+    /// Inner samples that are made for each row, unless the settings say how many.
+    pub const STOCK: usize = 32;
+
     /// The settings of a round before the last.
     pub fn of_early_round(self) -> Self {
         let steps = self.steps.map(|steps| (steps as f64 * self.early).ceil() as u64);
@@ -88,6 +98,24 @@ pub enum Inner {
     Pool,
     /// The rows of the batch.
     Batch,
+    /// All training rows, those whose summaries are close to the outer ones more often.
+    Near,
+    /// Half the proposal, half the posterior of the round before at the outer summaries: where q is.
+    Mixture,
+    /// All training rows, and an estimate of what they should sum up to.
+    Normalised,
+}
+
+impl Inner {
+    /// Whether inner samples are drawn from something else than rows with equal chances.
+    pub fn is_special(self) -> bool {
+        !matches!(self, Self::Pool | Self::Batch)
+    }
+
+    /// Whether it needs the posteriors of all rounds before.
+    pub fn needs_posteriors(self) -> bool {
+        matches!(self, Self::Mixture | Self::Normalised)
+    }
 }
 
 /// Which rows are held out for validation.
@@ -131,7 +159,13 @@ pub enum Start {
 }
 
 impl Named for Inner {
-    const ALL: &'static [(&'static str, Self)] = &[("pool", Self::Pool), ("batch", Self::Batch)];
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("pool", Self::Pool),
+        ("batch", Self::Batch),
+        ("near", Self::Near),
+        ("mixture", Self::Mixture),
+        ("normalised", Self::Normalised),
+    ];
 }
 impl Named for Split {
     const ALL: &'static [(&'static str, Self)] =

@@ -3,9 +3,12 @@
 use super::config::{Inner, Schedule, TrainConfig, Validation};
 use super::engine::Engine;
 use super::fit_state::{Best, EpochReport, FitState, StopReason, TrainRows};
+use super::reservoir::{InnerSource, Reservoir};
 use crate::error::{Error, Result};
 use crate::rng::{Purpose, Stream, Streams};
-use crate::training::estimator::{Coupling, Estimator, Method, Plan, Pool, Settings, Thinning};
+use crate::training::estimator::{
+    Coupling, Estimator, Method, Plan, Pool, Settings, Source, Thinning,
+};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
@@ -20,7 +23,9 @@ pub struct Fit<'a> {
     estimator: Estimator,
     /// What validates if the random numbers are fixed.
     validation: Plan,
-    pool: Pool,
+    /// Where inner samples come from, if not from the batch.
+    inner: InnerSource,
+    reservoir: Reservoir,
     plan: Plan,
     order: Vec<u32>,
 }
@@ -31,23 +36,25 @@ const GROWS_FROM: f64 = 10_000.0;
 const VALIDATION_ATOMS: usize = 65;
 
 impl<'a> Fit<'a> {
-    /// Plans the training of a round by this estimator on these rows.
+    /// Plans the training of a round by this estimator on these rows, with inner samples from there.
     pub fn new(
         config: &'a TrainConfig,
         settings: &Settings,
         streams: Streams,
         round: u32,
         mut rows: TrainRows,
+        reservoir: Reservoir,
     ) -> Result<Self> {
-        let mut pool =
-            Pool::new(rows.training.iter().chain(&rows.inner_only).copied(), settings.replacement)?;
-        let estimator = match round {
-            1 => Estimator::new(Settings::paper(Method::Likelihood))?,
+        let all: Vec<u32> = rows.training.iter().chain(&rows.inner_only).copied().collect();
+        let mut inner = reservoir.source(all.iter().copied(), settings.replacement)?;
+        let estimator = match (round, &inner) {
+            (1, _) => Estimator::new(Settings::paper(Method::Likelihood))?,
+            (_, InnerSource::Bank(bank)) => Estimator::new(settings.clone().fitted_to(bank))?,
             _ => {
                 // The batches that inner samples come from are full ones: see `epoch`.
                 let size = match config.inner {
-                    Inner::Pool => rows.training.len(),
                     Inner::Batch => rows.training.len().min(config.batch),
+                    _ => rows.training.len(),
                 };
                 let smallest = Pool::new(0..size as u32, settings.replacement)?;
                 Estimator::new(settings.clone().fitted_to(&smallest))?
@@ -59,22 +66,31 @@ impl<'a> Fit<'a> {
         }
         let mut validation = Plan::default();
         if config.validation == Validation::Fixed {
-            let atomic = Settings {
-                atoms: VALIDATION_ATOMS,
-                coupling: Coupling::Inclusive,
-                ..Settings::paper(Method::Atomic)
-            };
-            let mut judge = match estimator.settings().method {
-                Method::Likelihood => estimator.clone(),
-                _ => Estimator::new(atomic.fitted_to(&pool))?,
-            };
             let mut rng = streams.stream(Purpose::ValidationPlan, round.into(), 0);
-            judge.plan(&rows.held_out, &mut pool, &mut rng, &mut validation)?;
+            let (held_out, plan) = (&rows.held_out, &mut validation);
+            if estimator.settings().method == Method::Likelihood {
+                estimator.clone().plan(held_out, &mut inner, &mut rng, plan)?;
+            } else if inner.allows_outer() {
+                judge_of(&inner)?.plan(held_out, &mut inner, &mut rng, plan)?;
+            } else {
+                let mut pool = Pool::new(all, settings.replacement)?;
+                judge_of(&pool)?.plan(held_out, &mut pool, &mut rng, plan)?;
+            }
             weigh(&mut validation, &rows);
         }
-        let order = rows.training.clone();
-        let plan = Plan::default();
-        Ok(Self { config, streams, round, rows, estimator, validation, pool, plan, order })
+        let (order, plan) = (rows.training.clone(), Plan::default());
+        Ok(Self {
+            config,
+            streams,
+            round,
+            rows,
+            estimator,
+            validation,
+            inner,
+            reservoir,
+            plan,
+            order,
+        })
     }
 
     /// The estimator, as it was fitted to the number of rows.
@@ -165,16 +181,15 @@ impl<'a> Fit<'a> {
         let cycle = u64::from(self.cycle()) * self.steps_of_an_epoch();
         let mut from_batch = Pool::new([0], self.estimator.settings().replacement)?;
         for batch in self.order.chunks(self.config.batch) {
-            let pool = match self.config.inner {
-                Inner::Pool => &mut self.pool,
-                // A last batch that is too small for a block takes its inner samples from all rows.
-                Inner::Batch if batch.len() < self.config.batch => &mut self.pool,
-                Inner::Batch => {
-                    from_batch.refill(batch.iter().copied())?;
-                    &mut from_batch
-                }
-            };
-            self.estimator.plan(batch, pool, rng, &mut self.plan)?;
+            let Self { estimator, inner, plan, .. } = self;
+            // A last batch that is too small for a block takes its inner samples from all rows.
+            if self.config.inner == Inner::Batch && batch.len() == self.config.batch {
+                from_batch.refill(batch.iter().copied())?;
+                estimator.plan(batch, &mut from_batch, rng, plan)?;
+            } else {
+                estimator.plan(batch, inner, rng, plan)?;
+            }
+            self.reservoir.complete(&mut self.plan);
             weigh(&mut self.plan, &self.rows);
             if self.config.thinning > 0.0 && self.estimator.settings().method != Method::Likelihood
             {
@@ -194,8 +209,9 @@ impl<'a> Fit<'a> {
             Validation::Random => {
                 let (purpose, epoch) = (Purpose::ValidationPlan, state.epoch.into());
                 let mut rng = self.streams.stream(purpose, self.round.into(), epoch);
-                let Self { estimator, rows, pool, plan, .. } = self;
-                estimator.plan(&rows.held_out, pool, &mut rng, plan)?;
+                let Self { estimator, rows, inner, plan, reservoir, .. } = self;
+                estimator.plan(&rows.held_out, inner, &mut rng, plan)?;
+                reservoir.complete(plan);
                 weigh(plan, rows);
                 engine.evaluate(plan)?
             }
@@ -247,6 +263,13 @@ impl<'a> Fit<'a> {
             None
         }
     }
+}
+
+/// The estimator of the fixed validation loss, with the outer sample among its atoms: it is bounded below.
+fn judge_of(source: &impl Source) -> Result<Estimator> {
+    let (atoms, coupling) = (VALIDATION_ATOMS, Coupling::Inclusive);
+    let atomic = Settings { atoms, coupling, ..Settings::paper(Method::Atomic) };
+    Estimator::new(atomic.fitted_to(source))
 }
 
 fn weigh(plan: &mut Plan, rows: &TrainRows) {

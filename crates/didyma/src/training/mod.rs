@@ -8,6 +8,7 @@ mod engine;
 pub mod estimator;
 mod fit;
 mod fit_state;
+pub(crate) mod reservoir;
 
 pub use crate::density::{Cpu, Evaluator};
 pub use adam::{AdamConfig, Decay};
@@ -17,3 +18,4 @@ pub use device::{Device, Machine};
 pub use engine::{Engine, EngineState};
 pub use fit::Fit;
 pub use fit_state::{Best, EpochReport, FitState, StopReason, TrainRows};
+pub use reservoir::Reservoir;

@@ -5,8 +5,8 @@
 
 use didyma::estimator::alpha::{Model, advise};
 use didyma::estimator::{
-    Alpha, Blocks, Coupling, Difference, Draws, Estimator, Group, LevelLaw, Levels, Method, Plan,
-    Pool, Replacement, Settings, Source, Tails, Target, reduce,
+    Alpha, Bank, Blocks, Coupling, Difference, Draws, Estimator, Group, LevelLaw, Levels, Method,
+    Plan, Pool, Replacement, Settings, Source, Stock, Tails, Target, reduce,
 };
 use didyma::rng::{Purpose, Stream, Streams};
 use proptest::prelude::*;
@@ -243,6 +243,76 @@ fn levels_telescope() {
         }
     }
     assert_eq!(cases, 5 * 2 * 2 * 2 * 3 * 2);
+}
+
+/// Over all orders of a row's weighted samples, levels telescope to the nested loss of all of them with their weights: a
+/// bank chooses its blocks without replacement.
+#[test]
+fn levels_of_a_bank_telescope() {
+    const WEIGHTS: [f64; 4] = [0.5, -1.5, 0.1, -0.3];
+    let stock = Stock::new(&[0], vec![1, 2, 3, 4], WEIGHTS.map(|w| w as f32).to_vec(), vec![0.25]);
+    let u = [OUTER, POOL[0], POOL[1], POOL[2], POOL[3]];
+    for coupling in [Coupling::Excluded, Coupling::Inclusive] {
+        let (tails, paper) = (Tails::Free(vec![0.6, 0.4]), Settings::paper(Method::Tgrr));
+        let settings = Settings { m0: 1, base: 0, top: Some(2), coupling, tails, ..paper };
+        let mut estimator = Estimator::new(settings).unwrap();
+        let mut bank = Bank::new(stock.clone().into());
+        let (mut plan, mut sum, plans) = (Plan::default(), 0.0, 300_000);
+        let mut square = 0.0;
+        for i in 0..plans {
+            let mut rng = STREAMS.stream(Purpose::Plan, 3, i);
+            estimator.plan(&[0], &mut bank, &mut rng, &mut plan).unwrap();
+            let loss: f64 = plan
+                .groups()
+                .iter()
+                .map(|group| {
+                    let log_g: Vec<f64> =
+                        plan.atoms(group).iter().map(|&atom| u[atom as usize]).collect();
+                    reduce(&plan, group, log_g[0], &mut log_g.clone(), &mut vec![0.0; log_g.len()])
+                })
+                .sum();
+            sum += loss;
+            square += loss * loss;
+        }
+        let shared = (coupling == Coupling::Inclusive).then_some(OUTER + 0.25);
+        let weighted = (0..4).map(|i| POOL[i] + f64::from(WEIGHTS[i] as f32));
+        let terms: Vec<f64> = weighted.chain(shared).map(f64::exp).collect();
+        let expected = (terms.iter().sum::<f64>() / terms.len() as f64).ln() - OUTER;
+        let (mean, n) = (sum / plans as f64, plans as f64);
+        // 4.5 standard errors.
+        let error = 4.5 * ((square / n - mean * mean) / n).sqrt();
+        assert!(error < 0.02 && (mean - expected).abs() < error, "{mean}, {expected} ± {error}");
+    }
+}
+
+/// A plan that is normalised has the value −u₀ + LME(u) − LME(u + ratio), level by level, and weights that sum to −1.
+#[test]
+fn a_normaliser_takes_its_own_mean_away() {
+    let ratios = [0.0, 0.3, -0.8, 1.1, 0.2];
+    let u = [OUTER, POOL[0], POOL[1], POOL[2], POOL[3]];
+    let mut plan = Plan::default();
+    plan.push_own(0, 1.0);
+    plan.group(0, [1, 2, 3, 4]).log_mean_exp(1.0);
+    plan.group(0, [4, 2]).antithetic_difference(2.5);
+    plan.self_normalise(&ratios);
+    assert_eq!((plan.groups().len(), plan.pairs()), (5, 13));
+    let (mut loss, mut weights) = (0.0, 0.0);
+    for group in plan.groups() {
+        let log_g: Vec<f64> = plan.atoms(group).iter().map(|&atom| u[atom as usize]).collect();
+        let mut d = vec![0.0; log_g.len()];
+        loss += reduce(&plan, group, log_g[0], &mut log_g.clone(), &mut d);
+        weights += d.iter().sum::<f64>();
+    }
+    let mean = |atoms: &[usize], ratio: f64| {
+        let terms = atoms.iter().map(|&i| (u[i] + ratio * ratios[i]).exp());
+        (terms.sum::<f64>() / atoms.len() as f64).ln()
+    };
+    let difference = |ratio| mean(&[4, 2], ratio) - 0.5 * (mean(&[4], ratio) + mean(&[2], ratio));
+    let all = [1, 2, 3, 4];
+    let expected =
+        -OUTER + mean(&all, 0.0) - mean(&all, 1.0) + 2.5 * (difference(0.0) - difference(1.0));
+    assert!((loss - expected).abs() < 1e-12, "{loss} instead of {expected}");
+    assert!((weights + 1.0).abs() < 1e-12);
 }
 
 /// The authors' coupling misses its target by the sum that section 4.4 of the derivation gives: from

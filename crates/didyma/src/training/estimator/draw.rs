@@ -118,6 +118,11 @@ impl Pool {
         }
     }
 
+    /// Number of rows.
+    pub fn size(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Replaces the rows by others, each given once, in the same memory: for atoms that come from the batch.
     pub fn refill(&mut self, rows: impl IntoIterator<Item = u32>) -> Result<()> {
         self.rows.clear();

@@ -61,20 +61,24 @@
 //! the flow. [`alpha`] says how the law of the level is chosen.
 
 pub mod alpha;
+mod bank;
 mod choices;
 mod draw;
 mod law;
 mod multilevel;
+mod near;
 mod plan;
 mod reduce;
 mod settings;
 
 pub(crate) use settings::LARGEST_BLOCK;
 
+pub use bank::{Bank, Stock};
 pub use choices::{Alpha, Blocks, Coupling, Difference, Levels, Method, Tails, Target};
 pub use draw::{Draws, Pool, Replacement, Source};
 pub use law::LevelLaw;
 pub use multilevel::Estimator;
+pub use near::{Near, Neighbours};
 pub use plan::{Group, GroupMut, Plan, Term, Thinning};
 pub use reduce::{reduce, reduce_loss};
 pub use settings::Settings;
