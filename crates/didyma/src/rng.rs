@@ -77,6 +77,10 @@ pub enum Purpose {
     Beside = 26,
     /// Pairs that a thinned backward pass keeps.
     Thinning = 27,
+    /// Draws of p̃ that are inner samples of all rows.
+    InnerPool = 28,
+    /// Inner samples that are made for each row.
+    InnerStock = 29,
 }
 
 /// All random streams of a run.

@@ -25,6 +25,10 @@ impl Run<'_> {
         let go_on =
             observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;
         self.reports.push(report);
+        let needed = self.config.train.inner.needs_posteriors();
+        if needed && self.posteriors.len() + 1 == round as usize {
+            self.posteriors.push(posterior.clone());
+        }
         self.latest = Some(posterior);
         Ok(go_on)
     }
@@ -69,6 +73,7 @@ impl Run<'_> {
             pairs: training.members.iter().map(|fit| fit.pairs).sum(),
             members: if members.len() > 1 { members } else { Vec::new() },
             disagreement,
+            inner: self.inner_law(round).filter(|_| self.config.train.inner.is_special()),
             recentred: training.recentred,
             device: self.trained_on(),
             validity,

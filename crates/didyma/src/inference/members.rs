@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::inference::config::{Config, Validation};
 use crate::inference::events::{Event, Observer};
 use crate::rng::Streams;
-use crate::training::{Engine, EpochReport, Fit, FitState, Machine, Noise, ScoreEngine, TrainRows};
+use crate::training::{
+    Engine, EpochReport, Fit, FitState, Machine, Noise, Reservoir, ScoreEngine, TrainRows,
+};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,6 +23,8 @@ pub(super) struct Course<'a> {
     pub data: &'a Dataset,
     /// Rows that each member trains on.
     pub rows: Vec<TrainRows>,
+    /// What their inner samples are drawn from.
+    pub reservoir: Reservoir,
     /// Threads and device of each member.
     pub machine: Machine,
 }
@@ -88,10 +92,11 @@ impl Course<'_> {
     fn fit(&self, member: usize, mut state: FitState, news: &Sender<Message>) -> Result<()> {
         let streams = Streams::new(self.config.seed).of_member(member as u32);
         let mut engine = self.engine(streams, state.engine.params.clone())?;
-        let (config, rows) = (self.config, self.rows[member].clone());
+        let (config, reservoir) = (self.config, self.reservoir.clone());
+        let rows = self.rows[member].clone();
         let early = self.round < config.rounds;
         let train = if early { config.train.of_early_round() } else { config.train };
-        let mut fit = Fit::new(&train, &config.estimator, streams, self.round, rows)?;
+        let mut fit = Fit::new(&train, &config.estimator, streams, self.round, rows, reservoir)?;
         let tell = &mut |report: &EpochReport, state: &FitState| {
             let (answer, heard) = channel();
             // Nobody listens any more if the thread of the run panicked.

@@ -6,6 +6,7 @@ pub mod config;
 pub(crate) mod events;
 pub mod failures;
 mod finish;
+pub(crate) mod inner;
 mod members;
 pub(crate) mod posterior;
 mod proposals;

@@ -2,7 +2,7 @@
 
 use super::rounds::Run;
 use crate::error::Result;
-use crate::inference::config::{Config, Proposal, Truncation};
+use crate::inference::config::{Proposal, Truncation};
 use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::inference::truncation::TruncatedPrior;
 use crate::rng::Purpose;
@@ -10,14 +10,14 @@ use crate::rng::Purpose;
 impl Run<'_> {
     /// Parameters of the round: draws of the prior, then where the posterior so far says, but for a share of them.
     pub(super) fn propose(&self, round: u32) -> Result<Vec<f64>> {
-        let Config { simulations, prior_share, .. } = *self.config;
+        let simulations = self.config.simulations;
         let posterior = match self.config.proposal {
             Proposal::Prior => None,
             _ => self.posterior()?,
         };
         let of_prior = match posterior {
             None => simulations,
-            Some(_) => (prior_share * simulations as f64).round() as usize,
+            Some(_) => self.config.draws_of_prior(simulations),
         };
         let streams = self.streams.simulations(Purpose::Parameters, round.into());
         let mut theta = self.problem.prior().sample_rows(of_prior, &streams, self.machine.threads);

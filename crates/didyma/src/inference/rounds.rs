@@ -90,6 +90,8 @@ pub(super) struct Run<'a> {
     pub(super) records: Records,
     pub(super) reports: Vec<RoundReport>,
     pub(super) training: Option<Training>,
+    /// Those of the rounds before, as far as later rounds' parameters all came from them, where inner samples need them.
+    pub(super) posteriors: Vec<Posterior>,
     /// The posterior of the last round that was finished here.
     pub(super) latest: Option<Posterior>,
     /// What is known of failures up to this round, if there were any.
@@ -105,7 +107,7 @@ impl<'a> Run<'a> {
     ) -> Result<Self> {
         config.check()?;
         config.check_prior(problem.prior())?;
-        let State { rows, reports, training } = state;
+        let State { rows, reports, training, posteriors } = state;
         let records = Records::new(problem.dims(), config.simulations, rows);
         records.check()?;
         if let Some(training) = &training {
@@ -125,6 +127,7 @@ impl<'a> Run<'a> {
             records,
             reports,
             training,
+            posteriors,
             latest: None,
             failing: (0, None),
         })
@@ -203,7 +206,9 @@ impl<'a> Run<'a> {
     /// Trains the members that are not done, each on rows and by random numbers of its own.
     fn fit(&self, training: &mut Training, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
         let round = training.round;
-        let data = self.records.dataset(self.problem.prior(), &training.coordinates)?;
+        let coordinates = &training.coordinates;
+        let data = self.records.dataset(self.problem.prior(), coordinates)?;
+        let (data, reservoir) = self.reservoir(round, coordinates, data)?;
         let rows = (0..training.members.len() as u32).map(|member| {
             let rows = split(&self.records, self.config, round, self.streams.of_member(member))?;
             Ok(self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows)))
@@ -216,6 +221,7 @@ impl<'a> Run<'a> {
             density: self.density()?,
             data: &data,
             rows: rows.collect::<Result<_>>()?,
+            reservoir,
             machine: self.machine.part(at_once),
         };
         course.run(training, at_once, observer)

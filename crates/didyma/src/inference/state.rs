@@ -6,7 +6,7 @@ use crate::inference::failures::ValidityReport;
 use crate::inference::posterior::Posterior;
 use crate::math::Estimate;
 use crate::problem::Oddity;
-use crate::training::{EngineState, EpochReport, FitState, StopReason};
+use crate::training::{EngineState, EpochReport, FitState, Inner, StopReason};
 use serde::{Deserialize, Serialize};
 
 /// Knows something of the truth.
@@ -93,6 +93,9 @@ pub struct RoundReport {
     /// How far they are apart at x_o, from 0 (they are one law) to 1 (no two of them overlap).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disagreement: Option<f64>,
+    /// The law of the inner samples, where the settings ask for another one than the pool's or the batch's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Inner>,
     /// Whether the coordinates were renewed.
     pub recentred: bool,
     /// Where its training ended, as `CPU (avx512 kernels)`; empty if it was not noted.
@@ -201,6 +204,9 @@ pub struct State {
     pub reports: Vec<RoundReport>,
     /// The latest state of training.
     pub training: Option<Training>,
+    /// The posteriors of the finished rounds, from the first on, as far as the parameters of the rounds after them all came
+    /// from them: for inner samples of another law than the pool's.
+    pub posteriors: Vec<Posterior>,
 }
 
 /// Training of a round, and the coordinates it happens in.

@@ -3,9 +3,10 @@
 use super::checkpoint::check_manifest;
 use super::{CHECKPOINT, Fault, RunDir, about, error};
 use crate::error::{Error, FileFault, Result};
-use crate::evaluation::levels::TrainedFlow;
-use crate::inference::config::{Config, Start};
+use crate::evaluation::levels::{Past, TrainedFlow};
+use crate::inference::config::{Config, Inner, Meaning, Start};
 use crate::inference::posterior::Posterior;
+use crate::inference::simulations::Records;
 use crate::inference::{RoundReport, State, Training, infer_from, sound};
 use crate::problem::Problem;
 use crate::training::{EngineState, FitState};
@@ -43,7 +44,11 @@ impl RunDir {
             None if needed && finished > 0 => return Err(bad("it is missing".to_owned())),
             None => reports.last().map(|last| self.after(last)).transpose()?,
         };
-        Ok(State { rows, reports, training })
+        let posteriors = match config.train.inner.needs_posteriors() && finished < config.rounds {
+            true => (1..=finished).map(|round| self.model_after(round)).collect::<Result<_>>()?,
+            false => Vec::new(),
+        };
+        Ok(State { rows, reports, training, posteriors })
     }
 
     /// The state after a finished round, from its model: the optimiser starts anew in the next one anyway.
@@ -89,6 +94,25 @@ impl RunDir {
         TrainedFlow::of_posterior(&self.posterior()?, rows, meaning, threads)
     }
 
+    /// The same flow with inner samples of this law, in blocks up to `block`: some laws need the models of all rounds.
+    pub fn with_inner(&self, flow: TrainedFlow, law: Inner, block: usize) -> Result<TrainedFlow> {
+        let (config, rounds) = (&self.manifest().config, self.rounds()? as u32);
+        let mut rows = self.rows()?;
+        let missing = config.failures.meaning == Meaning::Missing;
+        rows.retain(|row| {
+            row.round <= rounds && (row.x.is_ok() || !missing || law.needs_posteriors())
+        });
+        let posterior = self.posterior()?;
+        let before = match law.needs_posteriors() {
+            true => (1..rounds).map(|round| self.model_after(round)).collect::<Result<_>>()?,
+            false => Vec::new(),
+        };
+        let dims = (posterior.dim(), posterior.observation().len());
+        let records = &Records::new(dims, rows.len(), rows);
+        let (prior, posterior) = (posterior.prior(), &posterior);
+        flow.with_law(law, block, &Past { config, prior, records, posterior, before: &before })
+    }
+
     /// What the model of a round says of itself: one of another round is a model, too, and must not take its place.
     pub(super) fn model_origin(&self, round: u32) -> Value {
         json!({"round": round, "run": self.stored_manifest()})
@@ -96,6 +120,12 @@ impl RunDir {
 
     /// Sentences about models of earlier rounds that cannot be used. No result rests on them any more.
     pub(super) fn damaged_models(&self, rounds: usize) -> Vec<String> {
+        let config = &self.manifest().config;
+        let unfinished = config.train.inner.needs_posteriors() && rounds < config.rounds as usize;
+        if unfinished {
+            // They are read, and missed, where the run goes on.
+            return Vec::new();
+        }
         let told = |round: u32| {
             let why = match self.model_after(round).err()? {
                 Error::Run { fault: Fault::Model { why, .. }, .. } => why,

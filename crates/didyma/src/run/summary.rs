@@ -90,6 +90,7 @@ fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
     let oddities = rounds.last().map_or(&[][..], |last| &last.oddities);
     found.extend(oddities.iter().map(|odd| odd.sentence(&manifest.summary_name(odd.summary))));
     found.extend(warnings::of_failures(config, rounds));
+    found.extend(other_law(config, rounds));
     for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
         let number = round.round;
         found.push(format!(
@@ -113,6 +114,21 @@ fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
         ));
     }
     found
+}
+
+/// Rounds whose inner samples could not follow the law that was asked for.
+fn other_law(config: &Config, rounds: &[RoundReport]) -> Option<String> {
+    let asked = config.train.inner;
+    let others = rounds.iter().filter(|round| round.inner.is_some_and(|used| used != asked));
+    let others: Vec<String> = others.map(|round| round.round.to_string()).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "inner samples of round {} came from the pool instead of train.inner={}: parameters were drawn elsewhere, so that \
+             the density of their proposal is not known",
+            others.join(", "),
+            asked.name()
+        )
+    })
 }
 
 /// Members of an ensemble that a round did without.
@@ -141,8 +157,10 @@ fn apart(last: &RoundReport) -> Option<String> {
 fn cut_down(config: &Config, rounds: &[RoundReport]) -> Option<String> {
     let successes: usize = rounds.get(..2)?.iter().map(|r| r.simulations - r.failures).sum();
     let rows = match config.train.inner {
-        Inner::Pool => (successes as f64 * (1.0 - config.train.validation_share)) as u32,
         Inner::Batch => config.train.batch as u32,
+        // Its blocks come from samples that are made for each row, as many as the settings say.
+        Inner::Mixture => return None,
+        _ => (successes as f64 * (1.0 - config.train.validation_share)) as u32,
     };
     let pool = Pool::new(0..rows, config.estimator.replacement).ok()?;
     let (asked, method) = (&config.estimator, config.estimator.method);

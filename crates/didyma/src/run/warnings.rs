@@ -102,6 +102,7 @@ mod tests {
             members: Vec::new(),
             disagreement: None,
             pairs: 1,
+            inner: None,
             recentred: false,
             device: String::new(),
             validity,

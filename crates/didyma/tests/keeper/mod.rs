@@ -1,6 +1,6 @@
 //! An observer that keeps everything, for several tests.
 
-use didyma::{Event, Observer, State, Training};
+use didyma::{Event, Observer, Posterior, State, Training};
 use std::ops::ControlFlow;
 
 /// Keeps what a run has come to after every event, as a directory would.
@@ -17,7 +17,10 @@ impl Observer for Keeper {
             Event::RoundStarted { .. } => {}
             Event::Simulated { rows, .. } => self.now.rows.extend_from_slice(rows),
             Event::Epoch { training, .. } => self.now.training = Some(Training::clone(training)),
-            Event::RoundFinished { report, .. } => self.now.reports.push((*report).clone()),
+            Event::RoundFinished { report, posterior } => {
+                self.now.reports.push((*report).clone());
+                self.now.posteriors.push(Posterior::clone(posterior));
+            }
         }
         self.all.push(self.now.clone());
         match self.stop_after {

@@ -1,12 +1,14 @@
 //! What can be measured about an estimator: its levels and their rates, its variance and its cost.
 
 mod batches;
+mod laws;
 mod study;
 mod trained;
 
 pub use crate::math::moments::Estimate;
 pub use crate::math::regression::Slope;
 pub use batches::{BatchMoments, measure_batches};
+pub(crate) use laws::Past;
 pub use study::{BaseTerm, LevelMoments, LevelReport, LevelStudy};
 pub use trained::TrainedFlow;
 

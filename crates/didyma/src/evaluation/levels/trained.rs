@@ -11,7 +11,8 @@ use crate::inference::simulations::Records;
 use crate::network::kernel::{PANEL, Real};
 use crate::parallel;
 use crate::rng::Stream;
-use crate::training::estimator::{Draws, Group, Plan, Pool, Replacement, Source, reduce};
+use crate::training::estimator::{Draws, Group, Plan, Replacement, Source, reduce};
+use crate::training::reservoir::{InnerSource, Reservoir};
 use rand::RngExt;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,8 @@ const TILE: usize = 5 * PANEL;
 const QUERIES_OF_A_THREAD: usize = 4;
 
 /// A flow at given parameters, with the dataset that outer and inner samples are drawn from: all rows are the pool,
-/// no row comes twice in a block, and the gradient is the one in the parameters of the flow.
+/// no row comes twice in a block, and the gradient is the one in the parameters of the flow. Inner samples may have
+/// another law.
 ///
 /// ```
 /// use didyma::levels::{LevelStudy, TrainedFlow};
@@ -49,11 +51,13 @@ const QUERIES_OF_A_THREAD: usize = 4;
 pub struct TrainedFlow {
     flow: SplineFlow,
     params: Vec<f32>,
-    data: Dataset,
-    pool: Pool,
-    /// Rows that are outer samples, the first ones: those after them have no x.
-    outer: usize,
-    threads: usize,
+    pub(super) data: Dataset,
+    /// What inner samples are drawn from, and their source.
+    pub(super) reservoir: Reservoir,
+    pub(super) inner: InnerSource,
+    /// Rows that are outer samples: others have no x.
+    pub(super) outer: Vec<u32>,
+    pub(super) threads: usize,
     /// What the threads work with, between their calls.
     idle: Mutex<Vec<Worker>>,
 }
@@ -74,11 +78,12 @@ impl TrainedFlow {
     /// A flow at these parameters, on this dataset. The result is the same for any number of threads.
     pub fn new(flow: SplineFlow, params: Vec<f32>, data: Dataset, threads: usize) -> Result<Self> {
         flow.check_params(&params)?;
-        data.theta().expect_columns(flow.config().theta_dim, "theta_dim of the flow")?;
-        data.x().expect_columns(flow.config().x_dim, "x_dim of the flow")?;
+        flow.check_dims(data.theta(), data.x())?;
         parallel::check_threads(threads)?;
-        let (pool, outer) = (Pool::new(0..data.len() as u32, Replacement::Without)?, data.len());
-        Ok(Self { flow, params, data, pool, outer, threads, idle: Mutex::default() })
+        let (outer, idle) = ((0..data.x().len() as u32).collect(), Mutex::default());
+        let reservoir = Reservoir::Pool;
+        let inner = reservoir.source(0..data.len() as u32, Replacement::Without)?;
+        Ok(Self { flow, params, data, reservoir, inner, outer, threads, idle })
     }
 
     /// The flow of a posterior on these simulations, those of the rounds that it was trained in: their parameters are a
@@ -100,8 +105,7 @@ impl TrainedFlow {
         let records = Records::new(dims, simulations.len(), simulations);
         records.check()?;
         let data = records.dataset(prior, coordinates)?;
-        let outer = records.successes().count();
-        Ok(Self { outer, ..Self::new(flow.clone(), ensemble.members()[0].clone(), data, threads)? })
+        Self::new(flow.clone(), ensemble.members()[0].clone(), data, threads)
     }
 
     /// Rows that samples are drawn from.
@@ -120,6 +124,9 @@ impl TrainedFlow {
 
     /// Loss of a plan, and its gradient in place of `gradient`.
     fn evaluate_with(&self, worker: &mut Worker, plan: &Plan, gradient: &mut [f64]) -> f64 {
+        let mut complete = plan.clone();
+        self.reservoir.complete(&mut complete);
+        let plan = &complete;
         gradient.fill(0.0);
         let (groups, mut next, mut loss) = (plan.groups(), 0, 0.0);
         while next < groups.len() {
@@ -217,11 +224,15 @@ impl Worker {
 
 impl Source for TrainedFlow {
     fn largest_block(&self) -> usize {
-        self.pool.largest_block()
+        self.inner.largest_block()
     }
 
     fn draw(&mut self, own: u32, count: usize, rng: &mut Stream, draws: &mut Draws) {
-        self.pool.draw(own, count, rng, draws);
+        self.inner.draw(own, count, rng, draws);
+    }
+
+    fn outer_log_weight(&self, own: u32) -> f64 {
+        self.inner.outer_log_weight(own)
     }
 }
 
@@ -231,13 +242,13 @@ impl Objective for TrainedFlow {
     }
 
     fn outer(&mut self, queries: usize, rng: &mut Stream, rows: &mut Vec<u32>) {
-        let all = self.outer as u32;
+        let all = self.outer.len();
         rows.clear();
-        rows.extend((0..queries).map(|_| rng.random_range(0..all)));
+        rows.extend((0..queries).map(|_| self.outer[rng.random_range(0..all)]));
     }
 
     fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> Result<f64> {
-        plan.check(self.rows())?;
+        plan.check(self.data.len(), self.data.x().len())?;
         Ok(self.with_worker(|worker| self.evaluate_with(worker, plan, gradient)))
     }
 
@@ -246,7 +257,7 @@ impl Objective for TrainedFlow {
     }
 
     fn evaluate_all(&mut self, plans: &[Plan], found: &mut [Evaluated]) -> Result<()> {
-        plans.iter().try_for_each(|plan| plan.check(self.rows()))?;
+        plans.iter().try_for_each(|plan| plan.check(self.data.len(), self.data.x().len()))?;
         let found: Vec<_> = found.iter_mut().map(Mutex::new).collect();
         parallel::map(plans.len().min(found.len()), self.threads, |i| {
             let found = &mut **lock(&found[i]);

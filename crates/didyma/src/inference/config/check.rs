@@ -6,7 +6,7 @@ use crate::density::coordinates::{Scale, Space};
 use crate::error::{Error, Result};
 use crate::named::Named;
 use crate::problem::prior::{Parameter, Prior};
-use crate::training::estimator::{Estimator, Method};
+use crate::training::estimator::{Coupling, Estimator, Method};
 
 /// The least width of a prior in steps of single precision: a posterior a hundred times narrower has 40 of them.
 const STEPS: f64 = 4096.0;
@@ -99,9 +99,13 @@ impl Config {
         train.adam().check().map_err(|error| error.within("train"))
     }
 
-    /// Inner samples of the batch.
+    /// Inner samples of the batch, and of laws that need something.
     fn check_inner(&self) -> Result<()> {
         let train = &self.train;
+        whole("train.stock", train.stock as u64, 4096)?;
+        if train.inner.is_special() && self.estimator.method != Method::Likelihood {
+            self.check_law(train.inner)?;
+        }
         if train.inner == Inner::Batch && train.batch < 8 {
             let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
             return Err(Error::setting("train.batch", train.batch, why));
@@ -113,6 +117,56 @@ impl Config {
             let why = "missing where inner samples come from the batch (train.inner=batch), which has no failed ones: the \
                        posterior would be divided by the probability of success";
             return Err(Error::setting("failures.meaning", "outcome", why));
+        }
+        Ok(())
+    }
+
+    /// Laws of inner samples that are not right for every loss, or not known for every proposal.
+    fn check_law(&self, law: Inner) -> Result<()> {
+        let refused =
+            |expected: &'static str| Err(Error::setting("train.inner", law.name(), expected));
+        let excluded = self.estimator.coupling == Coupling::Excluded;
+        if self.estimator.coupling == Coupling::Planted {
+            return refused(
+                "pool with planted coupling, as in the authors' code that it reproduces",
+            );
+        }
+        if matches!(law, Inner::Near | Inner::Normalised) && !excluded {
+            return refused(
+                "pool or mixture where the outer theta is an inner sample, too: set estimator.coupling=excluded",
+            );
+        }
+        if law == Inner::Normalised && self.estimator.method == Method::Atomic {
+            return refused(
+                "pool, near or mixture for the atomic method, which needs no normaliser",
+            );
+        }
+        self.check_density()
+    }
+
+    /// Inner samples that need the density of the proposal, where it is not known.
+    pub(crate) fn check_density(&self) -> Result<()> {
+        let law = self.train.inner;
+        let refused =
+            |expected: &'static str| Err(Error::setting("train.inner", law.name(), expected));
+        if !law.needs_posteriors() {
+            return Ok(());
+        }
+        if self.proposal != Proposal::Posterior {
+            return refused(
+                "pool, batch or near where proposals have no density that is known (proposal=prior, truncated or mixed)",
+            );
+        }
+        if self.coordinates.space != Space::Unbounded {
+            return refused(
+                "pool, batch or near where proposals are rejected outside the prior (coordinates.space=bounded), which changes \
+                 their density",
+            );
+        }
+        if self.coordinates.theta == Scale::Pool {
+            return refused(
+                "pool, batch or near where parameters are scaled anew in every round (coordinates.theta=pool)",
+            );
         }
         Ok(())
     }

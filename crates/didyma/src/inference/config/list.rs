@@ -99,7 +99,11 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("train.validation", "validation loss: fixed random numbers, or random each time"),
     ("train.restore_best", "whether a round ends with its best weights, or its last"),
     ("train.start", "what later rounds start from: carried (optimiser too), warm or fresh weights"),
-    ("train.inner", "where inner samples come from: pool or batch"),
+    (
+        "train.inner",
+        "where inner samples come from: pool, batch, near (rows with close summaries more often), mixture (half the proposal, half the round before's posterior at each row's summaries) or normalised",
+    ),
+    ("train.stock", "inner samples that are made for each row, where they come from the mixture"),
     (
         "train.thinning",
         "pairs with less than this share of a row's weight are trained on at random, without bias; 0: all pairs; GPUs ignore it",

@@ -103,6 +103,11 @@ impl Config {
         }
     }
 
+    /// How many of a later round's parameters come from the prior all the same.
+    pub(crate) fn draws_of_prior(&self, simulations: usize) -> usize {
+        (self.prior_share * simulations as f64).round() as usize
+    }
+
     /// Its name.
     pub fn method_name(&self) -> &'static str {
         self.algorithm().name()

@@ -116,6 +116,7 @@ impl Config {
                 restore_best: false,
                 start: Start::Carried,
                 inner: Inner::Pool,
+                stock: TrainConfig::STOCK,
                 thinning: 0.0,
                 decay: 1e-4,
                 decay_coupled: true,

@@ -18,7 +18,7 @@ use crate::training::estimator::Method;
 const DRAWS: usize = 2000;
 
 /// What is known of the failures of all rounds up to one.
-pub(in crate::inference) struct Failing {
+pub(crate) struct Failing {
     round: u32,
     /// Share of the simulations that failed.
     share: f64,
@@ -91,6 +91,13 @@ impl Failing {
         rows.inner_only.clone_from(&self.inner_only);
         rows.weights.clone_from(&self.weights);
         rows
+    }
+
+    /// What inner samples of another law than the rows' are weighted by: the probability of success, where it depends on θ
+    /// and the successes stand for all simulations.
+    pub(crate) fn selection(&self) -> Option<&Validity> {
+        let depends = self.validity.as_ref().filter(|validity| validity.depends());
+        depends.filter(|_| self.correction == Correction::InnerSamples)
     }
 
     /// What a round tells of it.

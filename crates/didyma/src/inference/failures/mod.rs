@@ -12,7 +12,7 @@ mod correction;
 mod network;
 mod report;
 
-pub(super) use correction::Failing;
+pub(crate) use correction::Failing;
 pub use report::{Correction, ValidityReport};
 
 use crate::error::Result;

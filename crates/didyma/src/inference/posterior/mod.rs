@@ -353,7 +353,7 @@ impl Posterior {
     }
 
     /// What the flow reads of an observation.
-    fn features(&self, x: &[f64]) -> Result<Vec<f32>> {
+    pub(crate) fn features(&self, x: &[f64]) -> Result<Vec<f32>> {
         let expected = self.coordinates.x_dim();
         if x.len() != expected {
             let (found, why) = (x.len(), "one for each summary of the simulator");

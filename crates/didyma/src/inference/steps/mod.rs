@@ -79,6 +79,8 @@ pub struct Steps {
     proposed: Vec<f64>,
     /// What it was given beside that, as draws of the prior and of the posterior.
     claimed: [Vec<f64>; 2],
+    /// Whether parameters of a later round were others than those proposed.
+    drawn_elsewhere: bool,
     /// Epochs as a run logs them.
     pub(crate) epochs: Vec<EpochRecord>,
 }
@@ -95,6 +97,7 @@ impl Steps {
             training: None,
             proposed: Vec::new(),
             claimed: Default::default(),
+            drawn_elsewhere: false,
             epochs: Vec::new(),
         };
         steps.config.check()?;
@@ -162,7 +165,11 @@ impl Steps {
 
     fn state(&self) -> State {
         let reports = self.reports().cloned().collect();
-        State { rows: self.rows.clone(), reports, training: self.training.clone() }
+        let posteriors = self.finished.iter().map(|(_, posterior)| posterior.clone());
+        // Where somebody else drew parameters in a later round, nobody knows their shares.
+        let posteriors = if self.drawn_elsewhere { Vec::new() } else { posteriors.collect() };
+        let (rows, training) = (self.rows.clone(), self.training.clone());
+        State { rows, reports, training, posteriors }
     }
 
     /// Parameters for the round under way, row after row: of the prior at first, then where the method looks.

@@ -41,6 +41,7 @@ impl Steps {
             Drawn::Posterior(posterior) => self.check_posterior(rows, posterior),
         }?;
         self.claimed[place] = all;
+        self.drawn_elsewhere |= self.round() > 1;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use didyma::config::{Config, Inner, Profile, Schedule, TrainConfig};
 use didyma::estimator::{Estimator, Method, Plan, Pool, Replacement, Settings, Tails};
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
-use didyma::training::{Engine, EngineState, Fit, FitState, StopReason, TrainRows};
+use didyma::training::{Engine, EngineState, Fit, FitState, Reservoir, StopReason, TrainRows};
 use didyma::{Error, Named, Result};
 use std::ops::ControlFlow;
 
@@ -106,7 +106,7 @@ fn trained(config: &TrainConfig, engine: &mut Scripted) -> FitState {
         weights: vec![],
     };
     let settings = Settings::paper(Method::Tgrr);
-    let mut fit = Fit::new(config, &settings, Streams::new(1), 2, rows).unwrap();
+    let mut fit = Fit::new(config, &settings, Streams::new(1), 2, rows, Reservoir::Pool).unwrap();
     let mut state = FitState::new(EngineState::fresh(vec![0.0]));
     let mut epochs = 0;
     let ended = fit.run(engine, &mut state, &mut |report, state| {
@@ -159,7 +159,7 @@ fn steps_grow_with_many_rows() {
             weights: vec![],
         };
         let settings = Settings::paper(Method::Tgrr);
-        let fit = Fit::new(&config, &settings, Streams::new(1), 2, rows).unwrap();
+        let fit = Fit::new(&config, &settings, Streams::new(1), 2, rows, Reservoir::Pool).unwrap();
         assert_eq!(fit.cycle(), expected, "{growth}");
     }
 }

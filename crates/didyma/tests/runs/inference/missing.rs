@@ -5,7 +5,7 @@
 //! times s. At x_o a classifier tells the two apart in two thirds of the cases.
 
 use super::{Keeper, samples, small};
-use didyma::config::{Algorithm, Config, Meaning, Profile};
+use didyma::config::{Algorithm, Config, Inner, Meaning, Profile};
 use didyma::estimator::Method;
 use didyma::failures::Correction;
 use didyma::metrics::c2st;
@@ -126,7 +126,12 @@ fn compare(a: &[f64], b: &[f64]) -> f64 {
 /// Two sets of 2000 from one law are told apart in 0.50 ± 0.01 of the cases (a binomial's standard error of 4000 answers is
 /// 0.008), and a flow trained for seconds is allowed 0.04 more; the two laws are told apart in 0.65.
 fn expect(algorithm: Algorithm, meaning: Meaning, correction: Correction) {
-    let config = Config { simulations: 5000, ..settings(algorithm, meaning) };
+    expect_by(settings(algorithm, meaning), correction);
+}
+
+fn expect_by(settings: Config, correction: Correction) {
+    let config = Config { simulations: 5000, ..settings };
+    let (algorithm, meaning) = (config.algorithm(), config.failures.meaning);
     let found = run(Selective::Smooth, &config, State::default(), &mut ());
     let posterior = found.posterior.unwrap();
     let [missing, outcome] = [Meaning::Missing, Meaning::Outcome].map(|m| told_from(&posterior, m));
@@ -163,29 +168,48 @@ fn failures_that_are_outcomes_stay_in_the_posterior() {
     expect(Algorithm::Corrected(Method::Tgrr), Meaning::Outcome, Correction::None);
 }
 
+/// Samples of the mixture follow neither law of the rows: their weights make up for both.
+#[test]
+fn inner_samples_of_the_mixture_are_weighted_by_success() {
+    for (meaning, correction) in
+        [(Meaning::Missing, Correction::InnerSamples), (Meaning::Outcome, Correction::None)]
+    {
+        let mut config = settings(Algorithm::Corrected(Method::Atomic), meaning);
+        config.train.inner = Inner::Mixture;
+        expect_by(config, correction);
+    }
+}
+
 /// Half of the posterior is where nothing ever succeeds. Nothing can be said of it, and that is told; but no more than the
 /// blur of a small flow may lie there, which is a few of 100 draws.
 #[test]
 fn a_posterior_that_is_cut_off_is_told_and_does_not_leak() {
-    for algorithm in [Algorithm::Tsnpe, Algorithm::Corrected(Method::Tgrr)] {
+    let tgrr = Algorithm::Corrected(Method::Tgrr);
+    for (algorithm, inner) in
+        [(Algorithm::Tsnpe, Inner::Pool), (tgrr, Inner::Pool), (tgrr, Inner::Mixture)]
+    {
         let mut config = settings(algorithm, Meaning::Missing);
         (config.rounds, config.simulations, config.train.steps) = (3, 1000, Some(600));
+        config.train.inner = inner;
         let found = run(Selective::Sharp, &config, State::default(), &mut ());
         let theta = samples(&found.posterior.unwrap(), SAMPLES);
         let leaked = theta.chunks_exact(2).filter(|row| row[0] < BORDER).count();
         let leaked = leaked as f64 / SAMPLES as f64;
         let beyond = found.reports.last().unwrap().validity.unwrap().beyond.unwrap();
-        eprintln!("{algorithm:?}: {leaked:.3} leaked, {beyond:.3} beyond");
-        assert!(leaked < 0.06 && beyond > 0.03, "{algorithm:?}: {leaked} {beyond}");
+        eprintln!("{algorithm:?}, {inner:?}: {leaked:.3} leaked, {beyond:.3} beyond");
+        assert!(leaked < 0.06 && beyond > 0.03, "{algorithm:?}, {inner:?}: {leaked} {beyond}");
     }
 }
 
 /// What is learnt of failures is learnt again, to the same bytes.
 #[test]
 fn a_run_with_failures_ends_with_the_same_bytes_from_any_event() {
-    for algorithm in [Algorithm::Tsnpe, Algorithm::Corrected(Method::Tgrr)] {
+    let tgrr = Algorithm::Corrected(Method::Tgrr);
+    for (algorithm, inner) in
+        [(Algorithm::Tsnpe, Inner::Pool), (tgrr, Inner::Pool), (tgrr, Inner::Mixture)]
+    {
         let mut config = small(Config::new(Profile::Default, algorithm));
-        (config.simulations, config.train.epochs) = (300, 4);
+        (config.simulations, config.train.epochs, config.train.inner) = (300, 4, inner);
         let mut keeper = Keeper::default();
         let whole = run(Selective::Smooth, &config, State::default(), &mut keeper);
         let expected = samples(&whole.posterior.unwrap(), 300);

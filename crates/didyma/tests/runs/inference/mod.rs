@@ -5,6 +5,7 @@
 mod device;
 mod failures;
 mod fit;
+mod inner;
 #[path = "../../keeper/mod.rs"]
 mod keeper;
 mod members;

@@ -32,6 +32,7 @@ fn report(round: u32) -> RoundReport {
         members: Vec::new(),
         disagreement: None,
         pairs: 1,
+        inner: None,
         recentred: false,
         device: String::new(),
         validity: None,

@@ -1,0 +1,111 @@
+//! A trained flow whose inner samples follow another law than the pool's.
+
+use super::TrainedFlow;
+use crate::error::{Error, Result};
+use crate::inference::config::{Config, Inner};
+use crate::inference::failures::Failing;
+use crate::inference::inner::{ProposalLaw, Stocking};
+use crate::inference::posterior::Posterior;
+use crate::inference::simulations::Records;
+use crate::named::Named;
+use crate::problem::prior::Prior;
+use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
+use crate::training::Reservoir;
+use crate::training::estimator::{Neighbours, Replacement};
+use rand::seq::SliceRandom;
+
+/// Outer rows that samples are made for, where they are made for each row.
+const STOCKED: usize = 1000;
+
+/// What a run knows of its proposals.
+pub(crate) struct Past<'a> {
+    pub config: &'a Config,
+    pub prior: &'a Prior,
+    /// All simulations of the rounds that the flow was trained in.
+    pub records: &'a Records,
+    /// The posterior that the flow is of, and those of all rounds before, from the first on.
+    pub posterior: &'a Posterior,
+    pub before: &'a [Posterior],
+}
+
+impl TrainedFlow {
+    /// The same flow with inner samples of this law, in blocks up to `block`. Where they are made for each row, outer samples
+    /// are a thousand rows.
+    pub(crate) fn with_law(mut self, law: Inner, block: usize, past: &Past) -> Result<Self> {
+        match law {
+            Inner::Pool | Inner::Batch => return Ok(self),
+            Inner::Near => {
+                let neighbours = Neighbours::new(self.data.x(), self.threads)?;
+                self.reservoir = Reservoir::Near(neighbours.into());
+            }
+            Inner::Normalised => {
+                let failing = past.failing(self.threads)?;
+                let proposal = past.proposal_law(law, failing.as_ref())?;
+                let (theta, log_prior) = (self.data.theta(), self.data.log_prior());
+                let ratios = proposal.log_ratios(theta, log_prior, self.threads)?;
+                self.reservoir = Reservoir::Normalised(ratios.into());
+            }
+            Inner::Mixture => return self.stocked(block, past),
+        }
+        self.inner = self.reservoir.source(0..self.data.len() as u32, Replacement::Without)?;
+        Ok(self)
+    }
+
+    fn stocked(mut self, size: usize, past: &Past) -> Result<Self> {
+        let failing = past.failing(self.threads)?;
+        let law = past.proposal_law(Inner::Mixture, failing.as_ref())?;
+        let (streams, round) = (Streams::new(past.config.seed), past.before.len() as u32 + 1);
+        let mut rng = streams.stream(Purpose::Diagnostic, round.into(), u64::MAX);
+        self.outer.shuffle(&mut rng);
+        self.outer.truncate(STOCKED);
+        self.outer.sort_unstable();
+        let snapshot = past.before.last().expect("two rounds at least");
+        let stocking = Stocking {
+            law: &law,
+            snapshot,
+            width: past.config.width,
+            size,
+            streams,
+            round,
+            threads: self.threads,
+        };
+        let pool = past.records.pool();
+        let (_, x) = pool.rows()?;
+        let of_outer = self.outer.iter().flat_map(|&row| x.row(row as usize));
+        let of_outer: Vec<f64> = of_outer.copied().collect();
+        let x = Rows::new("x", &of_outer, x.columns())?;
+        let (data, stock) = stocking.make(self.data, &self.outer, x)?;
+        self.data = data;
+        self.reservoir = Reservoir::Stock(stock.into());
+        self.inner = self.reservoir.source(std::iter::empty(), Replacement::Without)?;
+        Ok(self)
+    }
+}
+
+impl<'a> Past<'a> {
+    /// The rounds that the flow was trained in.
+    fn rounds(&self) -> u32 {
+        self.before.len() as u32 + 1
+    }
+
+    fn failing(&self, threads: usize) -> Result<Option<Failing>> {
+        Failing::new(self.prior, self.records, self.config, self.rounds(), threads)
+    }
+
+    /// p̃ of the run's rounds; refuses runs whose proposals have no density that is known.
+    fn proposal_law(&self, law: Inner, failing: Option<&'a Failing>) -> Result<ProposalLaw<'a>> {
+        if self.rounds() < 2 {
+            let why = "pool or near for a run of one round, whose proposal is the prior";
+            return Err(Error::setting("inner", law.name(), why));
+        }
+        let mut asked = self.config.clone();
+        asked.train.inner = law;
+        asked.check_density()?;
+        let counts: Vec<usize> =
+            (1..=self.rounds()).map(|round| self.records.counts(round).0).collect();
+        let coordinates = &self.posterior.coordinates;
+        let law = ProposalLaw::new(self.config, self.prior, coordinates, &counts, self.before)?;
+        Ok(law.selected(failing.and_then(Failing::selection)))
+    }
+}

@@ -1,0 +1,90 @@
+//! Where the inner samples of a round come from, and what has to be made for that.
+
+mod proposal;
+mod stock;
+
+pub(crate) use proposal::ProposalLaw;
+pub(crate) use stock::Stocking;
+
+#[cfg(test)]
+mod tests;
+
+use super::rounds::Run;
+use crate::density::Dataset;
+use crate::density::coordinates::Coordinates;
+use crate::error::Result;
+use crate::inference::config::Inner;
+use crate::inference::failures::Failing;
+use crate::training::Reservoir;
+use crate::training::estimator::{Method, Neighbours};
+
+impl Run<'_> {
+    /// The law of the round's inner samples, if it has any: that of the settings, or the pool where somebody else drew
+    /// parameters, so that nobody knows the density of p̃.
+    pub(super) fn inner_law(&self, round: u32) -> Option<Inner> {
+        if round == 1 || self.config.estimator.method == Method::Likelihood {
+            return None;
+        }
+        let asked = self.config.train.inner;
+        let known = self.posteriors.len() as u32 >= round - 1;
+        Some(if known || !asked.needs_posteriors() { asked } else { Inner::Pool })
+    }
+
+    /// What inner samples are drawn from, and the dataset with what was made for them.
+    pub(super) fn reservoir(
+        &self,
+        round: u32,
+        coordinates: &Coordinates,
+        data: Dataset,
+    ) -> Result<(Dataset, Reservoir)> {
+        let reservoir = match self.inner_law(round) {
+            None | Some(Inner::Pool | Inner::Batch) => Reservoir::Pool,
+            Some(Inner::Near) => {
+                Reservoir::Near(Neighbours::new(data.x(), self.machine.threads)?.into())
+            }
+            Some(Inner::Normalised) => {
+                let law = self.proposal_law(round, coordinates)?;
+                let (theta, log_prior) = (data.theta(), data.log_prior());
+                Reservoir::Normalised(
+                    law.log_ratios(theta, log_prior, self.machine.threads)?.into(),
+                )
+            }
+            Some(Inner::Mixture) => return self.stock(round, coordinates, data),
+        };
+        Ok((data, reservoir))
+    }
+
+    fn proposal_law<'a>(
+        &'a self,
+        round: u32,
+        coordinates: &'a Coordinates,
+    ) -> Result<ProposalLaw<'a>> {
+        let counts: Vec<usize> = (1..=round).map(|round| self.records.counts(round).0).collect();
+        let (prior, selection) = (self.problem.prior(), self.failing.1.as_ref());
+        let law = ProposalLaw::new(self.config, prior, coordinates, &counts, &self.posteriors)?;
+        Ok(law.selected(selection.and_then(Failing::selection)))
+    }
+
+    fn stock(
+        &self,
+        round: u32,
+        coordinates: &Coordinates,
+        data: Dataset,
+    ) -> Result<(Dataset, Reservoir)> {
+        let law = self.proposal_law(round, coordinates)?;
+        let stocking = Stocking {
+            law: &law,
+            snapshot: &self.posteriors[round as usize - 2],
+            width: self.config.width,
+            size: self.config.train.stock,
+            streams: self.streams,
+            round,
+            threads: self.machine.threads,
+        };
+        let pool = self.records.pool();
+        let (_, x) = pool.rows()?;
+        let of: Vec<u32> = (0..x.len() as u32).collect();
+        let (data, stock) = stocking.make(data, &of, x)?;
+        Ok((data, Reservoir::Stock(stock.into())))
+    }
+}
