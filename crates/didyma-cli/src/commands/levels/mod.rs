@@ -2,14 +2,14 @@
 
 mod report;
 
-use crate::arguments::{EstimatorArgs, multilevel, threads, whole};
+use crate::arguments::{EstimatorArgs, multilevel, named, threads, whole};
 use crate::output::show;
 use crate::{DONE, ExitCode};
 use anyhow::{anyhow, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Parser};
-use didyma::config::Config;
-use didyma::estimator::{Difference, Method, Settings, Source};
+use didyma::config::{Config, Inner};
+use didyma::estimator::{Coupling, Difference, Method, Settings, Source};
 use didyma::levels::{LevelStudy, Objective, TrainedFlow, level_settings};
 use didyma::rng::Streams;
 use didyma::run::RunDir;
@@ -38,6 +38,7 @@ const FLOW_BUDGET: u64 = 100_000;
 #[command(after_help = "Examples:
   didyma levels runs/two-moons-tgrr-1
   didyma levels runs/two-moons-tgrr-1 --coupling excluded --plot levels.svg
+  didyma levels runs/two-moons-tgrr-1 --inner mixture
   didyma levels --toy benign
   didyma levels --toy sharp --coupling inclusive --plot levels.svg
   didyma levels --toy four-d --method grr --json | jq .r2")]
@@ -55,6 +56,12 @@ pub struct LevelsArgs {
     /// Multilevel method, for its base level and for what it needs of the rates [default: the run's, or tgrr].
     #[arg(long, value_name = "NAME", value_parser = multilevel())]
     method: Option<Method>,
+
+    /// Law of the inner samples: rows of the run (pool), those whose summaries are close to the outer ones more often
+    /// (near), half from the proposal and half from the posterior of the round before at each row's summaries (mixture), or
+    /// rows with an estimate of what they should sum up to (normalised) [default: the run's].
+    #[arg(long, value_name = "LAW", value_parser = named::<Inner>(), requires = "dir")]
+    inner: Option<Inner>,
 
     #[command(flatten)]
     estimator: EstimatorArgs,
@@ -135,6 +142,14 @@ impl LevelsArgs {
         }
     }
 
+    /// The law of the inner samples: a batch draws from the pool, too.
+    fn inner(&self, run: &Config) -> Inner {
+        match self.inner.unwrap_or(run.train.inner) {
+            Inner::Batch => Inner::Pool,
+            other => other,
+        }
+    }
+
     /// Evaluations at each level.
     fn budget(&self) -> u64 {
         let usual = if self.dir.is_some() { FLOW_BUDGET } else { TOY_BUDGET };
@@ -179,18 +194,38 @@ fn of_toy(args: &LevelsArgs, toy: Toy) -> anyhow::Result<Levels> {
 fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Levels> {
     let run = RunDir::read(dir)?;
     let (config, rounds) = (run.manifest().config.clone(), run.rounds()?);
-    let mut flow = run.trained_flow(args.threads())?;
+    let flow = run.trained_flow(args.threads())?;
     let (settings, note) = args.run_settings(&config, &flow);
     let highest = args.run_levels(&settings, &flow)?;
+    let inner = args.inner(&config);
+    check_coupling(inner, &settings)?;
+    let block = settings.m0 << highest.max(settings.base).min(16);
+    let simulations = flow.rows();
+    let mut flow = run.with_inner(flow, inner, block)?;
     let subject = Subject::Run {
         run: dir.to_owned(),
         task: run.manifest().task.clone(),
         run_method: config.method_name(),
         rounds,
-        simulations: flow.rows(),
+        simulations,
         note,
     };
-    measure(args, settings, highest, &mut flow, subject)
+    let mut levels = measure(args, settings, highest, &mut flow, subject)?;
+    levels.inner = Some(inner.name());
+    Ok(levels)
+}
+
+/// Laws that are right with one coupling only.
+fn check_coupling(inner: Inner, settings: &Settings) -> anyhow::Result<()> {
+    let excluded = settings.coupling == Coupling::Excluded;
+    if matches!(inner, Inner::Near | Inner::Normalised) && !excluded {
+        bail!(
+            "inner samples of the law {} cannot have the outer theta among them, as {} coupling has it: add --coupling excluded",
+            inner.name(),
+            settings.coupling.name()
+        );
+    }
+    Ok(())
 }
 
 fn measure(
@@ -209,6 +244,7 @@ fn measure(
         method: settings.method.name(),
         coupling: settings.coupling.name(),
         difference: settings.difference.name(),
+        inner: None,
         m0: settings.m0,
         top: settings.top,
         budget: args.budget(),

@@ -16,6 +16,9 @@ pub struct Levels {
     pub method: &'static str,
     pub coupling: &'static str,
     pub difference: &'static str,
+    /// The law of the inner samples, on the flow of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner: Option<&'static str>,
     pub m0: usize,
     pub top: Option<u32>,
     pub budget: u64,
@@ -52,6 +55,7 @@ impl Levels {
 
     fn title(&self) -> String {
         let Self { subject, coupling, difference, m0, .. } = self;
+        let inner = self.inner.map_or(String::new(), |law| format!(", inner samples by {law}"));
         let subject = match subject {
             Subject::Toy { toy } => format!("the {toy} toy"),
             Subject::Run { run, .. } => {
@@ -60,7 +64,9 @@ impl Levels {
                 format!("the run {}", name.display())
             }
         };
-        format!("levels of {subject}, {coupling} coupling, {difference} differences, M0 = {m0}")
+        format!(
+            "levels of {subject}, {coupling} coupling, {difference} differences, M0 = {m0}{inner}"
+        )
     }
 }
 

@@ -206,6 +206,7 @@ mod tests {
             members: Vec::new(),
             disagreement: None,
             pairs: 100,
+            inner: None,
             recentred: false,
             device: String::new(),
             validity: None,
