@@ -100,6 +100,36 @@ fn a_method_without_levels_is_measured_as_tgrr() {
 }
 
 #[test]
+fn laws_of_inner_samples_are_compared() {
+    let folder = Folder::new("laws");
+    let dir = run(&folder, "tiny", "200", &[]);
+    let excluded = ["levels", &dir, "--coupling", "excluded", "--budget", "2000"];
+    let all = [&excluded[..], &["--inner", "pool,near,batch,mixture,normalised"]].concat();
+    let found = json(&all);
+    let laws = found.as_array().expect("one for each law");
+    let names: Vec<_> = laws.iter().map(|law| law["inner"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["pool", "near", "mixture", "normalised"]);
+    for key in ["r2", "r2_se", "r2_safe", "variance_cost"] {
+        assert!(laws.iter().all(|law| number(&law[key]).is_finite()), "{key}");
+    }
+    // The pool has blocks of 4 · 2^6 = 256 rows, and the mixture is made to have them.
+    assert!(laws.iter().all(|law| costs(law).len() == 7));
+    assert_eq!(laws[2], json(&[&excluded[..], &["--inner", "mixture", "--threads", "3"]].concat()));
+    let told = text(&didyma(&all).stdout);
+    assert!(told.starts_with("levels of the run tiny, excluded coupling"), "{told}");
+    assert!(told.lines().filter(|line| line.contains(" ± ")).count() == 4, "{told}");
+
+    refused(&["levels", &dir, "--inner", "near"], &["near", "--coupling excluded"]);
+    refused(&["levels", &dir, "--inner", "far"], &["--inner", "mixture", "normalised"]);
+    refused(&["levels", "--toy", "mild", "--inner", "near"], &["--inner", "cannot be used with"]);
+    let plot = folder.file("laws.svg");
+    refused(&[&all[..], &["--plot", &plot]].concat(), &["one law", "--plot"]);
+    let once = ["--method", "npe", "--rounds", "1"];
+    let once = run(&folder, "once", "200", &once);
+    refused(&["levels", &once, "--inner", "mixture"], &["inner is mixture", "one round"]);
+}
+
+#[test]
 fn what_is_no_run_with_levels_is_refused() {
     let folder = Folder::new("no-levels");
     let (nothing, empty) = (folder.file("nothing"), folder.file("empty"));

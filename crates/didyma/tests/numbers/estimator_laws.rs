@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use didyma::estimator::alpha::{Model, advise};
+use didyma::estimator::alpha::{Model, advise, best_tails, variance_cost};
 use didyma::estimator::{
     Alpha, Bank, Blocks, Coupling, Difference, Draws, Estimator, Group, LevelLaw, Levels, Method,
     Plan, Pool, Replacement, Settings, Source, Stock, Tails, Target, reduce,
@@ -243,6 +243,27 @@ fn levels_telescope() {
         }
     }
     assert_eq!(cases, 5 * 2 * 2 * 2 * 3 * 2);
+}
+
+/// Moments that follow the model's line have the model's variance × cost, and the best tails of the moments are the best.
+#[test]
+fn measured_moments_and_the_model_agree() {
+    for method in [Method::Tgrr, Method::Tru] {
+        let model = Model { rate: 1.7, base_variance: 3.0 };
+        let levels: Vec<(f64, f64)> =
+            [2, 3, 4].map(|l| ((-1.7 * f64::from(l)).exp2(), f64::from(l).exp2())).to_vec();
+        let tails = best_tails(method, (3.0, 2.0), &levels);
+        let found = variance_cost(method, (3.0, 2.0), &levels, &tails);
+        let expected = model.variance_times_cost(method, &LevelLaw::free(1, &tails).unwrap());
+        assert!((found / expected - 1.0).abs() < 1e-12, "{method:?}: {found} {expected}");
+        for i in 0..tails.len() {
+            for factor in [0.9, 1.1] {
+                let mut other = tails.clone();
+                other[i] *= factor;
+                assert!(variance_cost(method, (3.0, 2.0), &levels, &other) > found, "{method:?}");
+            }
+        }
+    }
 }
 
 /// Over all orders of a row's weighted samples, levels telescope to the nested loss of all of them with their weights: a

@@ -5,7 +5,7 @@ mod report;
 use crate::arguments::{EstimatorArgs, multilevel, named, threads, whole};
 use crate::output::show;
 use crate::{DONE, ExitCode};
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Parser};
 use didyma::config::{Config, Inner};
@@ -15,7 +15,7 @@ use didyma::rng::Streams;
 use didyma::run::RunDir;
 use didyma::{Named, parallel};
 use didyma_lab::{TOYS, Toy};
-use report::{Levels, Subject};
+use report::{Laws, Levels, Subject};
 use std::path::{Path, PathBuf};
 
 /// The highest level that is measured unless another is asked for.
@@ -38,7 +38,7 @@ const FLOW_BUDGET: u64 = 100_000;
 #[command(after_help = "Examples:
   didyma levels runs/two-moons-tgrr-1
   didyma levels runs/two-moons-tgrr-1 --coupling excluded --plot levels.svg
-  didyma levels runs/two-moons-tgrr-1 --inner mixture
+  didyma levels runs/two-moons-tgrr-1 --coupling excluded --inner pool,near,mixture
   didyma levels --toy benign
   didyma levels --toy sharp --coupling inclusive --plot levels.svg
   didyma levels --toy four-d --method grr --json | jq .r2")]
@@ -59,9 +59,11 @@ pub struct LevelsArgs {
 
     /// Law of the inner samples: rows of the run (pool), those whose summaries are close to the outer ones more often
     /// (near), half from the proposal and half from the posterior of the round before at each row's summaries (mixture), or
-    /// rows with an estimate of what they should sum up to (normalised) [default: the run's].
+    /// rows with an estimate of what they should sum up to (normalised). Several, with commas between, are compared in a
+    /// table [default: the run's].
     #[arg(long, value_name = "LAW", value_parser = named::<Inner>(), requires = "dir")]
-    inner: Option<Inner>,
+    #[arg(value_delimiter = ',', conflicts_with = "toy")]
+    inner: Vec<Inner>,
 
     #[command(flatten)]
     estimator: EstimatorArgs,
@@ -142,12 +144,17 @@ impl LevelsArgs {
         }
     }
 
-    /// The law of the inner samples: a batch draws from the pool, too.
-    fn inner(&self, run: &Config) -> Inner {
-        match self.inner.unwrap_or(run.train.inner) {
-            Inner::Batch => Inner::Pool,
-            other => other,
+    /// The laws of the inner samples, each once: a batch draws from the pool, too.
+    fn laws(&self, run: &Config) -> Vec<Inner> {
+        let asked = if self.inner.is_empty() { &[run.train.inner][..] } else { &self.inner };
+        let mut laws = Vec::new();
+        for law in asked {
+            let law = if *law == Inner::Batch { Inner::Pool } else { *law };
+            if !laws.contains(&law) {
+                laws.push(law);
+            }
         }
+        laws
     }
 
     /// Evaluations at each level.
@@ -169,7 +176,15 @@ fn svg(text: &str) -> Result<PathBuf, String> {
 }
 
 pub fn run(args: &LevelsArgs) -> anyhow::Result<ExitCode> {
-    let levels = levels(args)?;
+    let mut found = match (&args.dir, args.toy()) {
+        (Some(dir), _) => of_run(args, dir)?,
+        (None, Some(toy)) => vec![of_toy(args, toy)?],
+        (None, None) => bail!("give the directory of a run, or --toy"),
+    };
+    if found.len() > 1 {
+        return show(&Laws(found), args.json);
+    }
+    let levels = found.pop().expect("a law");
     show(&levels, args.json)?;
     if let Some(path) = &args.plot {
         levels.plot(path)?;
@@ -177,41 +192,39 @@ pub fn run(args: &LevelsArgs) -> anyhow::Result<ExitCode> {
     Ok(DONE)
 }
 
-fn levels(args: &LevelsArgs) -> anyhow::Result<Levels> {
-    match (&args.dir, args.toy()) {
-        (Some(dir), _) => of_run(args, dir),
-        (None, Some(toy)) => of_toy(args, toy),
-        (None, None) => Err(anyhow!("give the directory of a run, or --toy")),
-    }
-}
-
 fn of_toy(args: &LevelsArgs, toy: Toy) -> anyhow::Result<Levels> {
     let subject = Subject::Toy { toy: toy.name };
     measure(args, args.toy_settings(), args.toy_levels(), &mut toy.queries(), subject)
 }
 
-/// Measures on the flow of the last finished round.
-fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Levels> {
+/// Measures on the flow of the last finished round, by each law.
+fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Vec<Levels>> {
     let run = RunDir::read(dir)?;
-    let (config, rounds) = (run.manifest().config.clone(), run.rounds()?);
+    let config = run.manifest().config.clone();
+    let laws = args.laws(&config);
+    if laws.len() > 1 && args.plot.is_some() {
+        bail!("a picture shows one law: give one law to --inner, or leave out --plot");
+    }
+    laws.into_iter().map(|law| of_law(args, &run, &config, law)).collect()
+}
+
+fn of_law(args: &LevelsArgs, run: &RunDir, config: &Config, law: Inner) -> anyhow::Result<Levels> {
     let flow = run.trained_flow(args.threads())?;
-    let (settings, note) = args.run_settings(&config, &flow);
+    let (settings, note) = args.run_settings(config, &flow);
     let highest = args.run_levels(&settings, &flow)?;
-    let inner = args.inner(&config);
-    check_coupling(inner, &settings)?;
-    let block = settings.m0 << highest.max(settings.base).min(16);
-    let simulations = flow.rows();
-    let mut flow = run.with_inner(flow, inner, block)?;
+    check_coupling(law, &settings)?;
     let subject = Subject::Run {
-        run: dir.to_owned(),
+        run: run.path().to_owned(),
         task: run.manifest().task.clone(),
         run_method: config.method_name(),
-        rounds,
-        simulations,
+        rounds: run.rounds()?,
+        simulations: flow.rows(),
         note,
     };
+    let block = settings.m0 << highest.max(settings.base).min(16);
+    let mut flow = run.with_inner(flow, law, block)?;
     let mut levels = measure(args, settings, highest, &mut flow, subject)?;
-    levels.inner = Some(inner.name());
+    levels.inner = Some(law.name());
     Ok(levels)
 }
 

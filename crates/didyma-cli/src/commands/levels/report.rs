@@ -54,8 +54,12 @@ impl Levels {
     }
 
     fn title(&self) -> String {
-        let Self { subject, coupling, difference, m0, .. } = self;
         let inner = self.inner.map_or(String::new(), |law| format!(", inner samples by {law}"));
+        self.about() + &inner
+    }
+
+    fn about(&self) -> String {
+        let Self { subject, coupling, difference, m0, .. } = self;
         let subject = match subject {
             Subject::Toy { toy } => format!("the {toy} toy"),
             Subject::Run { run, .. } => {
@@ -64,8 +68,48 @@ impl Levels {
                 format!("the run {}", name.display())
             }
         };
+        format!("levels of {subject}, {coupling} coupling, {difference} differences, M0 = {m0}")
+    }
+}
+
+/// The same levels by several laws of the inner samples.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Laws(pub Vec<Levels>);
+
+impl fmt::Display for Laws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(laws) = self;
+        let first = laws.first().expect("a law");
+        writeln!(f, "{}", first.about())?;
+        first.subject.about().map_or(Ok(()), |about| writeln!(f, "{about}"))?;
+        let last = first.report.levels.len() - 1;
+        write!(
+            f,
+            "  inner samples   r1            r2            r2 - 2 s.e.  kurtosis  variance x cost  E|gradient|^2 at levels 1 to {last}"
+        )?;
+        laws.iter().try_for_each(|levels| write!(f, "\n{}", levels.row()))?;
+        write!(
+            f,
+            "\nvariance x cost: of {}'s gradient with the best tails up to its top level, cross terms left out",
+            first.method
+        )
+    }
+}
+
+impl Levels {
+    /// A law's row of the table.
+    fn row(&self) -> String {
+        let LevelReport { r1, r1_se, r2, r2_se, r2_safe, variance_cost, levels, .. } = &self.report;
+        let above = || levels.iter().filter(|level| level.level > 0);
+        let kurtosis = above().map(|level| level.kurtosis).fold(0.0, f64::max);
+        let moments: Vec<_> =
+            above().map(|l| format!("{:.2e}", l.second_moment_gradient)).collect();
+        let [r1, r2] = [(r1, r1_se), (r2, r2_se)].map(|(r, e)| format!("{r:.2} ± {e:.2}"));
         format!(
-            "levels of {subject}, {coupling} coupling, {difference} differences, M0 = {m0}{inner}"
+            "  {:<14}  {r1:<12}  {r2:<12}  {r2_safe:>11.2}  {kurtosis:>8.0}  {variance_cost:>15.3e}  {}",
+            self.inner.unwrap_or("pool"),
+            moments.join(" ")
         )
     }
 }
@@ -135,7 +179,13 @@ impl Levels {
             "  variance of its gradient {variance:.3}, or {unit:.3} B with E|gradient|^2 = B 2^(-r2 l)"
         )?;
         if !tails.is_empty() {
-            write!(f, "\n  best P(L >= {}), ... = {}", base.level + 1, tails.join(", "))?;
+            let cost = self.report.variance_cost;
+            write!(
+                f,
+                "\n  best P(L >= {}), ... = {}: variance x cost {cost:.3e}",
+                base.level + 1,
+                tails.join(", ")
+            )?;
         }
         if *r2 > 0.0 {
             let from =

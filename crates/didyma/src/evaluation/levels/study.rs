@@ -7,7 +7,7 @@ use crate::math::moments::Moments;
 use crate::math::regression::{Slope, log2_slope};
 use crate::named::Named;
 use crate::rng::{Purpose, Streams};
-use crate::training::estimator::alpha::{LEAST_RATE, best_tails};
+use crate::training::estimator::alpha::{LEAST_RATE, best_tails, variance_cost};
 use crate::training::estimator::{
     Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Plan, Settings, Source,
 };
@@ -84,6 +84,8 @@ pub struct LevelReport {
     pub base: BaseTerm,
     /// Best P(L ≥ j) for the levels above the base up to the top, if there is one, from the measured moments.
     pub tails: Vec<f64>,
+    /// Variance of the gradient × cost in evaluations with these tails, cross terms left out.
+    pub variance_cost: f64,
     /// In plain words.
     pub warnings: Vec<String>,
     /// The lines fitted to log₂ of E |Δψ_l|², E ‖Δρ_l‖² and |E Δψ_l|.
@@ -202,6 +204,8 @@ impl LevelStudy {
         let share = if self.settings.blocks == Blocks::Reused { 0.5 } else { 1.0 };
         let above: Vec<_> = above.map(|l| (l.second_moment_gradient, share * l.cost)).collect();
         let r2_safe = -gradient.value - 2.0 * gradient.error;
+        let own = (base.variance_gradient, base.cost);
+        let tails = best_tails(method, own, &above);
         LevelReport {
             r1: -loss.value,
             r1_se: loss.error,
@@ -210,7 +214,8 @@ impl LevelStudy {
             r2_safe,
             bias_rate: -mean.value,
             bias_rate_se: mean.error,
-            tails: best_tails(method, (base.variance_gradient, base.cost), &above),
+            variance_cost: variance_cost(method, own, &above, &tails),
+            tails,
             base,
             warnings: self.warnings(&levels, r2_safe),
             levels,

@@ -45,6 +45,29 @@ pub fn best_tails(method: Method, base: (f64, f64), levels: &[(f64, f64)]) -> Ve
     (0..masses.len()).map(|i| masses[i..].iter().sum::<f64>() / total).collect()
 }
 
+/// Variance × cost of a method with these tails, cross terms left out:
+///
+/// ```text
+/// roulette       (V_m + Σ V_j / p_j) (C_m + Σ p_j C_j)
+/// single term    (Σ V_j / (p_j − p_{j+1})) (Σ (p_j − p_{j+1}) C_j),   the base with p_m = 1 among them
+/// ```
+pub fn variance_cost(
+    method: Method,
+    base: (f64, f64),
+    levels: &[(f64, f64)],
+    tails: &[f64],
+) -> f64 {
+    let (mut variance, mut cost) = (0.0, 0.0);
+    let each = [&base].into_iter().chain(levels).zip([1.0].iter().chain(tails)).enumerate();
+    for (place, (&(level_variance, level_cost), &tail)) in each {
+        let next = tails.get(place).copied().filter(|_| method.is_single_term());
+        let weight = tail - next.unwrap_or(0.0);
+        variance += level_variance / weight;
+        cost += weight * level_cost;
+    }
+    variance * cost
+}
+
 /// A model of the levels: V_j = 2^(−rj) above the base and V_m = c at it, in units of B; C_j = 2^j and
 /// C_m = 2^m, in units of M₀.
 #[derive(Clone, Copy, Debug, PartialEq)]
