@@ -81,6 +81,12 @@ pub enum Purpose {
     InnerPool = 28,
     /// Inner samples that are made for each row.
     InnerStock = 29,
+    /// Outer rows of a study of levels.
+    LevelRows = 30,
+    /// [`Purpose::InnerPool`] of a study of levels, which must not have the samples that the flow was trained on.
+    LevelPool = 31,
+    /// [`Purpose::InnerStock`] of a study of levels.
+    LevelStock = 32,
 }
 
 /// All random streams of a run.

@@ -124,9 +124,12 @@ fn laws_of_inner_samples_are_compared() {
     refused(&["levels", "--toy", "mild", "--inner", "near"], &["--inner", "cannot be used with"]);
     let plot = folder.file("laws.svg");
     refused(&[&all[..], &["--plot", &plot]].concat(), &["one law", "--plot"]);
-    let once = ["--method", "npe", "--rounds", "1"];
-    let once = run(&folder, "once", "200", &once);
+    let once = folder.file("once");
+    let one_round = ["infer", "two-moons", "--rounds", "1", "--simulations", "200", "--out", &once];
+    done(&[&one_round[..], &["--set", "train.steps=40", "--members", "1"]].concat());
     refused(&["levels", &once, "--inner", "mixture"], &["inner is mixture", "one round"]);
+    // 4 · 2^18 samples for each of 400 rows.
+    refused(&["levels", &dir, "--inner", "mixture", "--levels", "18"], &["levels is 18", "16"]);
 }
 
 #[test]

@@ -331,6 +331,8 @@ mod tests {
             for theta in [[1.1, 2.2], [-1.9, 0.01], [4.9, 40.0]] {
                 let (mut z, mut back) = ([0.0; 2], [0.0; 2]);
                 let log_jacobian = map.to_z(&prior, &theta, &mut z);
+                let log_prior = prior.log_density(&theta) + log_jacobian;
+                assert!((map.log_prior(&prior, &z) - log_prior).abs() < 1e-9, "{theta:?}");
                 let log_jacobian_back = map.to_theta(&prior, &z, &mut back);
                 assert!((log_jacobian - log_jacobian_back).abs() < 1e-9);
                 assert!(theta.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-9 * a.abs()));

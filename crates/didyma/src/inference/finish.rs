@@ -25,7 +25,7 @@ impl Run<'_> {
         let go_on =
             observer.notice(&Event::RoundFinished { report: &report, posterior: &posterior })?;
         self.reports.push(report);
-        let needed = self.config.train.inner.needs_posteriors();
+        let needed = self.config.needs_posteriors();
         if needed && self.posteriors.len() + 1 == round as usize {
             self.posteriors.push(posterior.clone());
         }
@@ -74,6 +74,7 @@ impl Run<'_> {
             members: if members.len() > 1 { members } else { Vec::new() },
             disagreement,
             inner: self.inner_law(round).filter(|_| self.config.train.inner.is_special()),
+            drawn_elsewhere: self.drawn_elsewhere,
             recentred: training.recentred,
             device: self.trained_on(),
             validity,

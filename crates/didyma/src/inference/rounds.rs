@@ -90,8 +90,10 @@ pub(super) struct Run<'a> {
     pub(super) records: Records,
     pub(super) reports: Vec<RoundReport>,
     pub(super) training: Option<Training>,
-    /// Those of the rounds before, as far as later rounds' parameters all came from them, where inner samples need them.
+    /// Posteriors of the finished rounds, from the first on, where inner samples need them.
     pub(super) posteriors: Vec<Posterior>,
+    /// True if somebody else drew parameters of a round after the first.
+    pub(super) drawn_elsewhere: bool,
     /// The posterior of the last round that was finished here.
     pub(super) latest: Option<Posterior>,
     /// What is known of failures up to this round, if there were any.
@@ -107,7 +109,7 @@ impl<'a> Run<'a> {
     ) -> Result<Self> {
         config.check()?;
         config.check_prior(problem.prior())?;
-        let State { rows, reports, training, posteriors } = state;
+        let State { rows, reports, training, posteriors, drawn_elsewhere } = state;
         let records = Records::new(problem.dims(), config.simulations, rows);
         records.check()?;
         if let Some(training) = &training {
@@ -128,6 +130,7 @@ impl<'a> Run<'a> {
             reports,
             training,
             posteriors,
+            drawn_elsewhere,
             latest: None,
             failing: (0, None),
         })
@@ -208,7 +211,9 @@ impl<'a> Run<'a> {
         let round = training.round;
         let coordinates = &training.coordinates;
         let data = self.records.dataset(self.problem.prior(), coordinates)?;
+        let clock = Instant::now();
         let (data, reservoir) = self.reservoir(round, coordinates, data)?;
+        training.seconds += clock.elapsed().as_secs_f64();
         let rows = (0..training.members.len() as u32).map(|member| {
             let rows = split(&self.records, self.config, round, self.streams.of_member(member))?;
             Ok(self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows)))

@@ -96,6 +96,10 @@ pub struct RoundReport {
     /// The law of the inner samples, where the settings ask for another one than the pool's or the batch's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Inner>,
+    /// True if somebody else drew parameters of this round or of one between it and the first: their proposal has no density
+    /// that is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drawn_elsewhere: bool,
     /// Whether the coordinates were renewed.
     pub recentred: bool,
     /// Where its training ended, as `CPU (avx512 kernels)`; empty if it was not noted.
@@ -204,9 +208,10 @@ pub struct State {
     pub reports: Vec<RoundReport>,
     /// The latest state of training.
     pub training: Option<Training>,
-    /// The posteriors of the finished rounds, from the first on, as far as the parameters of the rounds after them all came
-    /// from them: for inner samples of another law than the pool's.
+    /// The posteriors of the finished rounds, from the first on, where inner samples need the density of their proposals.
     pub posteriors: Vec<Posterior>,
+    /// True if somebody else drew parameters of a round after the first, of the one under way too.
+    pub drawn_elsewhere: bool,
 }
 
 /// Training of a round, and the coordinates it happens in.

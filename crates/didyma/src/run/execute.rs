@@ -16,7 +16,7 @@ use crate::training::Machine;
 /// The command line, runs of several seeds, Python and [`infer`](crate::infer()) all execute their runs here.
 pub fn execute(
     run: RunDir,
-    state: State,
+    mut state: State,
     problem: &Problem,
     judge: Option<&dyn Judge>,
     machine: impl Into<Machine>,
@@ -24,6 +24,7 @@ pub fn execute(
 ) -> Result<Findings> {
     let machine = machine.into();
     run.mend_model(&state, problem)?;
+    state.posteriors = run.posteriors(state.reports.len() as u32)?;
     let (config, path) = (run.manifest().config.clone(), run.path().to_owned());
     let mut both = (Recorder::new(run, state.reports.clone()), observer);
     let found = infer_from(problem, judge, &config, machine.clone(), state, &mut both)?;

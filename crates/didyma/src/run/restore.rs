@@ -44,11 +44,16 @@ impl RunDir {
             None if needed && finished > 0 => return Err(bad("it is missing".to_owned())),
             None => reports.last().map(|last| self.after(last)).transpose()?,
         };
-        let posteriors = match config.train.inner.needs_posteriors() && finished < config.rounds {
-            true => (1..=finished).map(|round| self.model_after(round)).collect::<Result<_>>()?,
-            false => Vec::new(),
-        };
-        Ok(State { rows, reports, training, posteriors })
+        let drawn_elsewhere = reports.iter().any(|report| report.drawn_elsewhere);
+        Ok(State { rows, reports, training, posteriors: Vec::new(), drawn_elsewhere })
+    }
+
+    /// The posteriors of the finished rounds, if those to come are trained with them.
+    pub(super) fn posteriors(&self, finished: u32) -> Result<Vec<Posterior>> {
+        let config = &self.manifest().config;
+        let needed = config.needs_posteriors() && finished < config.rounds;
+        let last = if needed { finished } else { 0 };
+        (1..=last).map(|round| self.model_after(round)).collect()
     }
 
     /// The state after a finished round, from its model: the optimiser starts anew in the next one anyway.
@@ -94,7 +99,7 @@ impl RunDir {
         TrainedFlow::of_posterior(&self.posterior()?, rows, meaning, threads)
     }
 
-    /// The same flow with inner samples of this law, in blocks up to `block`: some laws need the models of all rounds.
+    /// A run's trained flow with inner samples of this law, in blocks up to `block`: some laws need the models of all rounds.
     pub fn with_inner(&self, flow: TrainedFlow, law: Inner, block: usize) -> Result<TrainedFlow> {
         let (config, rounds) = (&self.manifest().config, self.rounds()? as u32);
         let mut rows = self.rows()?;
@@ -110,7 +115,9 @@ impl RunDir {
         let dims = (posterior.dim(), posterior.observation().len());
         let records = &Records::new(dims, rows.len(), rows);
         let (prior, posterior) = (posterior.prior(), &posterior);
-        flow.with_law(law, block, &Past { config, prior, records, posterior, before: &before })
+        let drawn_elsewhere = self.reports()?.iter().any(|report| report.drawn_elsewhere);
+        let past = Past { config, prior, records, drawn_elsewhere, posterior, before: &before };
+        flow.with_law(law, block, &past)
     }
 
     /// What the model of a round says of itself: one of another round is a model, too, and must not take its place.
@@ -121,8 +128,7 @@ impl RunDir {
     /// Sentences about models of earlier rounds that cannot be used. No result rests on them any more.
     pub(super) fn damaged_models(&self, rounds: usize) -> Vec<String> {
         let config = &self.manifest().config;
-        let unfinished = config.train.inner.needs_posteriors() && rounds < config.rounds as usize;
-        if unfinished {
+        if config.needs_posteriors() && rounds < config.rounds as usize {
             // They are read, and missed, where the run goes on.
             return Vec::new();
         }
@@ -157,7 +163,9 @@ impl RunDir {
     fn model_after(&self, round: u32) -> Result<Posterior> {
         let (manifest, origin) = (self.stored_manifest(), self.model_origin(round));
         let bad = |why| {
-            let replaceable = self.file(CHECKPOINT).is_file();
+            // The checkpoint has what the last round's was made of.
+            let last = self.rounds().is_ok_and(|rounds| rounds == round as usize);
+            let replaceable = last && self.file(CHECKPOINT).is_file();
             about(self.path(), self.model(round), Fault::Model { why, replaceable })
         };
         let loaded = Posterior::load_if(&self.model(round), |about| match &about["round"] {

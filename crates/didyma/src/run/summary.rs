@@ -123,8 +123,8 @@ fn other_law(config: &Config, rounds: &[RoundReport]) -> Option<String> {
     let others: Vec<String> = others.map(|round| round.round.to_string()).collect();
     (!others.is_empty()).then(|| {
         format!(
-            "inner samples of round {} came from the pool instead of train.inner={}: parameters were drawn elsewhere, so that \
-             the density of their proposal is not known",
+            "round {} took inner samples from the pool, not by train.inner={}, since parameters were drawn elsewhere: simulate all \
+             that are proposed",
             others.join(", "),
             asked.name()
         )
@@ -158,7 +158,7 @@ fn cut_down(config: &Config, rounds: &[RoundReport]) -> Option<String> {
     let successes: usize = rounds.get(..2)?.iter().map(|r| r.simulations - r.failures).sum();
     let rows = match config.train.inner {
         Inner::Batch => config.train.batch as u32,
-        // Its blocks come from samples that are made for each row, as many as the settings say.
+        // Its blocks come from samples that are made for each row, of which there are enough.
         Inner::Mixture => return None,
         _ => (successes as f64 * (1.0 - config.train.validation_share)) as u32,
     };

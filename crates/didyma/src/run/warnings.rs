@@ -103,6 +103,7 @@ mod tests {
             disagreement: None,
             pairs: 1,
             inner: None,
+            drawn_elsewhere: false,
             recentred: false,
             device: String::new(),
             validity,

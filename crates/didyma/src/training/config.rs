@@ -72,7 +72,7 @@ fn once() -> u32 {
 
 impl TrainConfig {
     /// Inner samples that are made for each row, unless the settings say how many.
-    pub const STOCK: usize = 32;
+    pub const STOCK: usize = 64;
 
     /// The settings of a round before the last.
     pub fn of_early_round(self) -> Self {
@@ -107,12 +107,12 @@ pub enum Inner {
 }
 
 impl Inner {
-    /// Whether inner samples are drawn from something else than rows with equal chances.
+    /// True if inner samples are drawn from something else than rows with equal chances.
     pub fn is_special(self) -> bool {
         !matches!(self, Self::Pool | Self::Batch)
     }
 
-    /// Whether it needs the posteriors of all rounds before.
+    /// True if the law needs the posteriors of all rounds before.
     pub fn needs_posteriors(self) -> bool {
         matches!(self, Self::Mixture | Self::Normalised)
     }

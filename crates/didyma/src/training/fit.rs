@@ -64,20 +64,11 @@ impl<'a> Fit<'a> {
             Method::Likelihood => rows.normalise_weights(),
             _ => rows.weights.clear(),
         }
-        let mut validation = Plan::default();
-        if config.validation == Validation::Fixed {
-            let mut rng = streams.stream(Purpose::ValidationPlan, round.into(), 0);
-            let (held_out, plan) = (&rows.held_out, &mut validation);
-            if estimator.settings().method == Method::Likelihood {
-                estimator.clone().plan(held_out, &mut inner, &mut rng, plan)?;
-            } else if inner.allows_outer() {
-                judge_of(&inner)?.plan(held_out, &mut inner, &mut rng, plan)?;
-            } else {
-                let mut pool = Pool::new(all, settings.replacement)?;
-                judge_of(&pool)?.plan(held_out, &mut pool, &mut rng, plan)?;
-            }
-            weigh(&mut validation, &rows);
-        }
+        let mut rng = streams.stream(Purpose::ValidationPlan, round.into(), 0);
+        let validation = match config.validation {
+            Validation::Fixed => fixed_validation(&estimator, &mut inner, all, &rows, &mut rng)?,
+            Validation::Random => Plan::default(),
+        };
         let (order, plan) = (rows.training.clone(), Plan::default());
         Ok(Self {
             config,
@@ -263,6 +254,28 @@ impl<'a> Fit<'a> {
             None
         }
     }
+}
+
+/// The plan of the validation loss with fixed random numbers. Its inner samples are those of training, or the training rows
+/// `all` where the outer θ cannot be one of the atoms otherwise.
+fn fixed_validation(
+    estimator: &Estimator,
+    inner: &mut InnerSource,
+    all: Vec<u32>,
+    rows: &TrainRows,
+    rng: &mut Stream,
+) -> Result<Plan> {
+    let mut plan = Plan::default();
+    if estimator.settings().method == Method::Likelihood {
+        estimator.clone().plan(&rows.held_out, inner, rng, &mut plan)?;
+    } else if inner.allows_outer() {
+        judge_of(inner)?.plan(&rows.held_out, inner, rng, &mut plan)?;
+    } else {
+        let mut pool = Pool::new(all, estimator.settings().replacement)?;
+        judge_of(&pool)?.plan(&rows.held_out, &mut pool, rng, &mut plan)?;
+    }
+    weigh(&mut plan, rows);
+    Ok(plan)
 }
 
 /// The estimator of the fixed validation loss, with the outer sample among its atoms: it is bounded below.

@@ -7,7 +7,7 @@ use crate::training::estimator::{
 };
 use std::sync::Arc;
 
-/// What the inner samples of a round are drawn from, made once for all members; a member adds its own training rows.
+/// A supply of inner samples for a round, made once for all members; a member adds its own training rows.
 #[derive(Clone, Debug, Default)]
 pub enum Reservoir {
     /// The training rows, or those of the batch.
@@ -52,7 +52,7 @@ impl Reservoir {
 }
 
 impl InnerSource {
-    /// Whether the outer θ may be one of the atoms: its density under the law is known.
+    /// True if the outer θ may be one of the atoms: its density under the law is known.
     pub(crate) fn allows_outer(&self) -> bool {
         !matches!(self, Self::Near(_))
     }

@@ -221,6 +221,7 @@ fn of_law(args: &LevelsArgs, run: &RunDir, config: &Config, law: Inner) -> anyho
         simulations: flow.rows(),
         note,
     };
+    LevelStudy { settings: settings.clone(), highest, budget: 0 }.check()?;
     let block = settings.m0 << highest.max(settings.base).min(16);
     let mut flow = run.with_inner(flow, law, block)?;
     let mut levels = measure(args, settings, highest, &mut flow, subject)?;
@@ -228,8 +229,13 @@ fn of_law(args: &LevelsArgs, run: &RunDir, config: &Config, law: Inner) -> anyho
     Ok(levels)
 }
 
-/// Laws that are right with one coupling only.
+/// Refuses couplings by which a law is not right.
 fn check_coupling(inner: Inner, settings: &Settings) -> anyhow::Result<()> {
+    if settings.coupling == Coupling::Planted && inner.is_special() {
+        bail!(
+            "planted coupling takes inner samples from the pool, as the authors' code does: add --inner pool"
+        );
+    }
     let excluded = settings.coupling == Coupling::Excluded;
     if matches!(inner, Inner::Near | Inner::Normalised) && !excluded {
         bail!(

@@ -18,19 +18,21 @@ use rand::seq::SliceRandom;
 /// Outer rows that samples are made for, where they are made for each row.
 const STOCKED: usize = 1000;
 
-/// What a run knows of its proposals.
+/// A run's knowledge of its proposals.
 pub(crate) struct Past<'a> {
     pub config: &'a Config,
     pub prior: &'a Prior,
     /// All simulations of the rounds that the flow was trained in.
     pub records: &'a Records,
+    /// True if somebody else drew parameters of a round after the first.
+    pub drawn_elsewhere: bool,
     /// The posterior that the flow is of, and those of all rounds before, from the first on.
     pub posterior: &'a Posterior,
     pub before: &'a [Posterior],
 }
 
 impl TrainedFlow {
-    /// The same flow with inner samples of this law, in blocks up to `block`. Where they are made for each row, outer samples
+    /// A flow with inner samples of this law, in blocks up to `block`. Where they are made for each row, outer samples
     /// are a thousand rows.
     pub(crate) fn with_law(mut self, law: Inner, block: usize, past: &Past) -> Result<Self> {
         match law {
@@ -56,7 +58,7 @@ impl TrainedFlow {
         let failing = past.failing(self.threads)?;
         let law = past.proposal_law(Inner::Mixture, failing.as_ref())?;
         let (streams, round) = (Streams::new(past.config.seed), past.before.len() as u32 + 1);
-        let mut rng = streams.stream(Purpose::Diagnostic, round.into(), u64::MAX);
+        let mut rng = streams.stream(Purpose::LevelRows, round.into(), 0);
         self.outer.shuffle(&mut rng);
         self.outer.truncate(STOCKED);
         self.outer.sort_unstable();
@@ -67,6 +69,7 @@ impl TrainedFlow {
             width: past.config.width,
             size,
             streams,
+            purposes: [Purpose::LevelPool, Purpose::LevelStock],
             round,
             threads: self.threads,
         };
@@ -97,6 +100,10 @@ impl<'a> Past<'a> {
     fn proposal_law(&self, law: Inner, failing: Option<&'a Failing>) -> Result<ProposalLaw<'a>> {
         if self.rounds() < 2 {
             let why = "pool or near for a run of one round, whose proposal is the prior";
+            return Err(Error::setting("inner", law.name(), why));
+        }
+        if self.drawn_elsewhere {
+            let why = "pool or near for a run whose parameters were drawn elsewhere: their proposal has no density that is known";
             return Err(Error::setting("inner", law.name(), why));
         }
         let mut asked = self.config.clone();

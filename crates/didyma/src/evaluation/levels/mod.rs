@@ -29,6 +29,11 @@ pub trait Objective: Source {
     /// Loss of a plan on rows given out since; its gradient replaces `gradient`.
     fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> Result<f64>;
 
+    /// Evaluations of log q that an inner sample takes.
+    fn evaluations(&self) -> f64 {
+        1.0
+    }
+
     /// Plans that are best evaluated together. If it is more than 1, plans stay valid when [`Objective::outer`] starts
     /// anew.
     fn at_once(&self) -> usize {

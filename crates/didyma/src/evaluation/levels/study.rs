@@ -117,8 +117,8 @@ impl LevelStudy {
         Self { settings, highest: filled.min(highest), budget }
     }
 
-    /// Draws queries at every level and fits the rates.
-    pub fn run(&self, problem: &mut impl Objective, streams: Streams) -> Result<LevelReport> {
+    /// Refuses levels that cannot be measured, and methods without levels.
+    pub fn check(&self) -> Result<()> {
         let largest = self.settings.m0.checked_shl(self.highest).unwrap_or(usize::MAX);
         if !(3..=16).contains(&self.highest) || largest > LARGEST_BLOCK {
             let why = format!("between 3 and 16, with m0 · 2^levels up to {LARGEST_BLOCK}");
@@ -128,7 +128,12 @@ impl LevelStudy {
             let why = "ru, tru, rr, grr or tgrr: the others have no levels";
             return Err(Error::setting("method", self.settings.method.name(), why));
         }
-        Estimator::new(self.settings.clone())?;
+        Estimator::new(self.settings.clone()).map(|_| ())
+    }
+
+    /// Draws queries at every level and fits the rates.
+    pub fn run(&self, problem: &mut impl Objective, streams: Streams) -> Result<LevelReport> {
+        self.check()?;
         let from = |base: u32| {
             let (top, blocks) = (Some(self.highest.max(base)), Blocks::Fresh);
             let settings =
@@ -149,7 +154,8 @@ impl LevelStudy {
         }
         let components = problem.gradient_len();
         let sums = self.measure(&mut from(base)?, base, components, problem, streams)?;
-        Ok(self.report(levels, sums.components.iter().map(Moments::variance).sum()))
+        let variance = sums.components.iter().map(Moments::variance).sum();
+        Ok(self.report(levels, variance, problem.evaluations()))
     }
 
     /// Draws the queries of one level; of the gradient's components the first `components` are kept apart.
@@ -182,7 +188,12 @@ impl LevelStudy {
         Ok(sums)
     }
 
-    fn report(&self, levels: Vec<LevelMoments>, variance_gradient: f64) -> LevelReport {
+    fn report(
+        &self,
+        levels: Vec<LevelMoments>,
+        variance_gradient: f64,
+        evaluations: f64,
+    ) -> LevelReport {
         let fit = |range: RangeInclusive<u32>, of: fn(&LevelMoments) -> (f64, f64)| {
             let inside = levels.iter().filter(|l| range.contains(&l.level));
             let point = |l: &LevelMoments| (l.level, of(l).0, of(l).1.powi(2));
@@ -202,9 +213,10 @@ impl LevelStudy {
             levels.iter().filter(|l| l.level > level && top.is_none_or(|top| l.level <= top));
         // One reused block of M_L samples has half of the levels' blocks for free.
         let share = if self.settings.blocks == Blocks::Reused { 0.5 } else { 1.0 };
+        let share = share * evaluations;
         let above: Vec<_> = above.map(|l| (l.second_moment_gradient, share * l.cost)).collect();
         let r2_safe = -gradient.value - 2.0 * gradient.error;
-        let own = (base.variance_gradient, base.cost);
+        let own = (base.variance_gradient, evaluations * (base.cost - 1.0) + 1.0);
         let tails = best_tails(method, own, &above);
         LevelReport {
             r1: -loss.value,

@@ -14,6 +14,7 @@ use crate::rng::Stream;
 use crate::training::estimator::{Draws, Group, Plan, Replacement, Source, reduce};
 use crate::training::reservoir::{InnerSource, Reservoir};
 use rand::RngExt;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -124,9 +125,11 @@ impl TrainedFlow {
 
     /// Loss of a plan, and its gradient in place of `gradient`.
     fn evaluate_with(&self, worker: &mut Worker, plan: &Plan, gradient: &mut [f64]) -> f64 {
-        let mut complete = plan.clone();
-        self.reservoir.complete(&mut complete);
-        let plan = &complete;
+        let mut plan = Cow::Borrowed(plan);
+        if matches!(self.reservoir, Reservoir::Normalised(_)) {
+            self.reservoir.complete(plan.to_mut());
+        }
+        let plan = &*plan;
         gradient.fill(0.0);
         let (groups, mut next, mut loss) = (plan.groups(), 0, 0.0);
         while next < groups.len() {
@@ -237,6 +240,11 @@ impl Source for TrainedFlow {
 }
 
 impl Objective for TrainedFlow {
+    fn evaluations(&self) -> f64 {
+        // The normaliser has the same samples again.
+        if matches!(self.reservoir, Reservoir::Normalised(_)) { 2.0 } else { 1.0 }
+    }
+
     fn gradient_len(&self) -> usize {
         self.params.len()
     }

@@ -6,7 +6,7 @@ use crate::density::coordinates::{Scale, Space};
 use crate::error::{Error, Result};
 use crate::named::Named;
 use crate::problem::prior::{Parameter, Prior};
-use crate::training::estimator::{Coupling, Estimator, Method};
+use crate::training::estimator::{Coupling, Estimator, Method, Settings};
 
 /// The least width of a prior in steps of single precision: a posterior a hundred times narrower has 40 of them.
 const STEPS: f64 = 4096.0;
@@ -141,7 +141,29 @@ impl Config {
                 "pool, near or mixture for the atomic method, which needs no normaliser",
             );
         }
+        self.check_stock()?;
         self.check_density()
+    }
+
+    /// Samples that are made for each row, and the largest block that is drawn from them.
+    fn check_stock(&self) -> Result<()> {
+        let Settings { method, atoms, m0, top, coupling, .. } = self.estimator;
+        let block = match top {
+            _ if method == Method::Atomic && coupling == Coupling::Inclusive => {
+                atoms.saturating_sub(1)
+            }
+            _ if !method.is_multilevel() => atoms,
+            Some(top) => m0.saturating_mul(1 << top.min(16)),
+            // Its levels end where the samples do.
+            None => m0,
+        };
+        if self.train.inner == Inner::Mixture && self.train.stock < block {
+            let why = format!(
+                "at least {block}, the largest block of the estimator, for the mixture's inner samples"
+            );
+            return Err(Error::setting("train.stock", self.train.stock, why));
+        }
+        Ok(())
     }
 
     /// Inner samples that need the density of the proposal, where it is not known.

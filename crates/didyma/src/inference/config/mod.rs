@@ -103,6 +103,11 @@ impl Config {
         }
     }
 
+    /// True if rounds are trained with the posteriors of all rounds before.
+    pub(crate) fn needs_posteriors(&self) -> bool {
+        self.train.inner.needs_posteriors() && self.estimator.method != Method::Likelihood
+    }
+
     /// How many of a later round's parameters come from the prior all the same.
     pub(crate) fn draws_of_prior(&self, simulations: usize) -> usize {
         (self.prior_share * simulations as f64).round() as usize

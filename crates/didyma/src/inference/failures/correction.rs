@@ -93,7 +93,7 @@ impl Failing {
         rows
     }
 
-    /// What inner samples of another law than the rows' are weighted by: the probability of success, where it depends on θ
+    /// The probability of success, by which inner samples of another law than the rows' are weighted, where it depends on θ
     /// and the successes stand for all simulations.
     pub(crate) fn selection(&self) -> Option<&Validity> {
         let depends = self.validity.as_ref().filter(|validity| validity.depends());

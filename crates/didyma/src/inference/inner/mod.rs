@@ -12,9 +12,11 @@ mod tests;
 use super::rounds::Run;
 use crate::density::Dataset;
 use crate::density::coordinates::Coordinates;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inference::config::Inner;
 use crate::inference::failures::Failing;
+use crate::named::Named;
+use crate::rng::Purpose;
 use crate::training::Reservoir;
 use crate::training::estimator::{Method, Neighbours};
 
@@ -26,11 +28,11 @@ impl Run<'_> {
             return None;
         }
         let asked = self.config.train.inner;
-        let known = self.posteriors.len() as u32 >= round - 1;
-        Some(if known || !asked.needs_posteriors() { asked } else { Inner::Pool })
+        let unknown = self.drawn_elsewhere && asked.needs_posteriors();
+        Some(if unknown { Inner::Pool } else { asked })
     }
 
-    /// What inner samples are drawn from, and the dataset with what was made for them.
+    /// The reservoir of the round's inner samples, and the dataset with the samples that were made for it.
     pub(super) fn reservoir(
         &self,
         round: u32,
@@ -59,6 +61,10 @@ impl Run<'_> {
         round: u32,
         coordinates: &'a Coordinates,
     ) -> Result<ProposalLaw<'a>> {
+        if self.posteriors.len() as u32 + 1 < round {
+            let why = "pool or near in a state without the posteriors of its finished rounds";
+            return Err(Error::setting("train.inner", self.config.train.inner.name(), why));
+        }
         let counts: Vec<usize> = (1..=round).map(|round| self.records.counts(round).0).collect();
         let (prior, selection) = (self.problem.prior(), self.failing.1.as_ref());
         let law = ProposalLaw::new(self.config, prior, coordinates, &counts, &self.posteriors)?;
@@ -78,6 +84,7 @@ impl Run<'_> {
             width: self.config.width,
             size: self.config.train.stock,
             streams: self.streams,
+            purposes: [Purpose::InnerPool, Purpose::InnerStock],
             round,
             threads: self.machine.threads,
         };

@@ -9,7 +9,7 @@ use crate::inference::posterior::Posterior;
 use crate::math::log_sum_exp;
 use crate::parallel;
 use crate::problem::prior::Prior;
-use crate::rng::{Purpose, Stream, Streams};
+use crate::rng::Stream;
 use crate::rows::Rows;
 use rand::RngExt;
 
@@ -37,7 +37,7 @@ pub(crate) struct ProposalLaw<'a> {
 struct Part<'a> {
     share: f64,
     ensemble: &'a Ensemble,
-    /// Those of x_o.
+    /// The features of x_o.
     features: Vec<f32>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> ProposalLaw<'a> {
         Ok(Self { prior, coordinates, of_prior, parts, width: config.width, selection: None })
     }
 
-    /// The same law, from which outer samples are selected with this probability.
+    /// This law, where outer samples are selected with this probability.
     pub(crate) fn selected(self, selection: Option<&'a Validity>) -> Self {
         Self { selection, ..self }
     }
@@ -106,7 +106,7 @@ impl<'a> ProposalLaw<'a> {
         Ok((0..z.len()).map(|row| log_sum_exp(terms.iter().map(|term| term[row]))).collect())
     }
 
-    /// The same on several threads.
+    /// log p̃(z) of each row, on several threads.
     pub(crate) fn log_density_of_all(
         &self,
         z: Rows<f32>,
@@ -141,13 +141,12 @@ impl<'a> ProposalLaw<'a> {
     pub(crate) fn draw(
         &self,
         count: usize,
-        streams: Streams,
-        round: u32,
+        stream: impl Fn(u64) -> Stream + Sync,
         threads: usize,
     ) -> Result<Vec<f32>> {
         let blocks = parallel::map(count.div_ceil(BLOCK), threads, |block| {
             let size = BLOCK.min(count - block * BLOCK);
-            let mut rng = streams.stream(Purpose::InnerPool, round.into(), block as u64);
+            let mut rng = stream(block as u64);
             self.draw_block(size, &mut rng)
         });
         Ok(blocks.into_iter().collect::<Result<Vec<_>>>()?.concat())

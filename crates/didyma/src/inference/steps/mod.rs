@@ -79,7 +79,7 @@ pub struct Steps {
     proposed: Vec<f64>,
     /// What it was given beside that, as draws of the prior and of the posterior.
     claimed: [Vec<f64>; 2],
-    /// Whether parameters of a later round were others than those proposed.
+    /// True if parameters of a round after the first were others than all of those proposed.
     drawn_elsewhere: bool,
     /// Epochs as a run logs them.
     pub(crate) epochs: Vec<EpochRecord>,
@@ -166,10 +166,13 @@ impl Steps {
     fn state(&self) -> State {
         let reports = self.reports().cloned().collect();
         let posteriors = self.finished.iter().map(|(_, posterior)| posterior.clone());
-        // Where somebody else drew parameters in a later round, nobody knows their shares.
-        let posteriors = if self.drawn_elsewhere { Vec::new() } else { posteriors.collect() };
-        let (rows, training) = (self.rows.clone(), self.training.clone());
-        State { rows, reports, training, posteriors }
+        State {
+            rows: self.rows.clone(),
+            reports,
+            training: self.training.clone(),
+            posteriors: posteriors.collect(),
+            drawn_elsewhere: self.drawn_elsewhere,
+        }
     }
 
     /// Parameters for the round under way, row after row: of the prior at first, then where the method looks.
@@ -222,6 +225,9 @@ impl Steps {
             return Err(Error::Proposal { round, fault });
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
+        // Draws of the prior come first: a part of what was proposed has another share of them.
+        let whole = count * self.prior.dim() == self.proposed.len();
+        self.drawn_elsewhere |= round > 1 && config.prior_share > 0.0 && !whole;
         let (training, finished, epochs) = (None, None, Vec::new());
         let mut keeper = Keeper { training, finished, epochs, stopping: false, observer };
         infer_from(&self.problem()?, None, &config, machine, self.state(), &mut keeper)?;

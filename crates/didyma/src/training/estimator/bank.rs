@@ -37,11 +37,6 @@ impl Stock {
         Self { places, size, rows, log_weights, outer }
     }
 
-    /// Outer rows that have samples.
-    pub fn outer_rows(&self) -> impl Iterator<Item = u32> {
-        (0u32..).zip(&self.places).filter(|(_, place)| **place != Self::NONE).map(|(row, _)| row)
-    }
-
     /// The place of an outer row.
     ///
     /// # Panics
@@ -119,7 +114,6 @@ mod tests {
             (10..18).map(|i| i as f32).collect(),
             vec![0.5, 0.25],
         );
-        assert!(stock.outer_rows().eq([2, 5]));
         let mut bank = Bank::new(stock.into());
         let mut rng = Streams::new(1).stream(Purpose::Plan, 0, 0);
         let (mut counts, blocks) = ([[0u32; 4]; 3], 40_000);

@@ -14,6 +14,9 @@ const UNIFORM: f64 = 0.3;
 /// Neighbours of a row, at most: their lists are kept in memory.
 const MOST: usize = 500;
 
+/// Rows whose neighbours are looked for, at most: a hundred seconds of a core, or some.
+const MOST_ROWS: usize = 100_000;
+
 /// For each row, the rows whose x is nearest to its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
@@ -33,6 +36,12 @@ impl Neighbours {
         let first = x.iter().next();
         if x.len() < 2 || x.iter().all(|row| Some(row) == first) {
             let why = "pool where the summaries of all simulations are the same: none is nearer than another";
+            return Err(Error::setting("train.inner", "near", why));
+        }
+        if x.len() > MOST_ROWS {
+            let why = format!(
+                "pool or mixture for more than {MOST_ROWS} simulations: all are compared with all"
+            );
             return Err(Error::setting("train.inner", "near", why));
         }
         let each = Self::among(x.len());

@@ -4,8 +4,10 @@ use super::{Keeper, gaussian_errors, samples, small};
 use didyma::config::{Config, Inner, Profile, Proposal};
 use didyma::estimator::{Coupling, Method, Settings};
 use didyma::run::{CHECKPOINT, Manifest, RunDir, execute};
+use didyma::steps::{Drawn, Steps};
 use didyma::tasks::Task;
-use didyma::{Named, State, infer_from};
+use didyma::{Named, Observer, Rows, State, infer_from};
+use std::ops::ControlFlow;
 
 /// A run of a fraction of a second by this law, with a coupling that it allows.
 fn tiny(law: Inner) -> Config {
@@ -51,7 +53,7 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
     }
 }
 
-/// Its rounds' models are read back, and a run of which one is missing says so.
+/// A stopped run reads the models of its rounds, writes the last one again if that is lost, and says so if an earlier one is.
 #[test]
 fn a_run_on_the_disk_goes_on_from_its_models() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,14 +62,87 @@ fn a_run_on_the_disk_goes_on_from_its_models() {
     let run = RunDir::create(&dir, &Manifest::of_task(&task.name, config.clone())).unwrap();
     let whole = execute(run, State::default(), &task.problem, None, 2, &mut ()).unwrap();
     let expected = samples(whole.posterior().unwrap(), 200);
-    let sql = "DELETE FROM rounds WHERE round = 3";
-    rusqlite::Connection::open(dir.join("run.db")).unwrap().execute_batch(sql).unwrap();
+    let resume = || {
+        let run = RunDir::open(&dir)?;
+        let state = run.progress()?;
+        assert_eq!(state.reports.len(), 2);
+        execute(run, state, &task.problem, None, 1, &mut ())
+    };
+    let two_rounds = || {
+        let sql = "DELETE FROM rounds WHERE round = 3";
+        rusqlite::Connection::open(dir.join("run.db")).unwrap().execute_batch(sql).unwrap();
+    };
+    two_rounds();
     std::fs::remove_file(dir.join(CHECKPOINT)).unwrap();
+    assert!(samples(resume().unwrap().posterior().unwrap(), 200) == expected);
+
+    two_rounds();
+    std::fs::remove_file(dir.join(CHECKPOINT)).unwrap();
+    std::fs::write(dir.join("round-1.safetensors"), b"damaged").unwrap();
+    let told = resume().unwrap_err().to_string();
+    assert!(told.contains("round-1.safetensors"), "{told}");
+}
+
+/// The model of the last finished round is made again from the checkpoint, which holds all of it.
+#[test]
+fn a_lost_model_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, task) = (folder.path().join("run"), Task::named("two-moons").unwrap());
+    let config = tiny(Inner::Mixture);
+    let run = RunDir::create(&dir, &Manifest::of_task(&task.name, config)).unwrap();
+    let mut rounds = 0;
+    let stop = |event: &didyma::Event| {
+        rounds += u32::from(matches!(event, didyma::Event::RoundFinished { .. }));
+        if rounds == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    execute(run, State::default(), &task.problem, None, 2, &mut Until(stop)).unwrap();
+    let model = dir.join("round-2.safetensors");
+    let before = std::fs::read(&model).unwrap();
+    std::fs::remove_file(&model).unwrap();
     let run = RunDir::open(&dir).unwrap();
     let state = run.progress().unwrap();
-    assert_eq!((state.reports.len(), state.posteriors.len()), (2, 2));
-    let again = execute(run, state, &task.problem, None, 1, &mut ()).unwrap();
-    assert!(samples(again.posterior().unwrap(), 200) == expected);
+    execute(run, state, &task.problem, None, 2, &mut ()).unwrap();
+    assert_eq!(std::fs::read(&model).unwrap(), before);
+}
+
+/// An observer that is asked after every event.
+struct Until<F>(F);
+
+impl<F: FnMut(&didyma::Event) -> ControlFlow<()>> Observer for Until<F> {
+    fn notice(&mut self, event: &didyma::Event) -> didyma::Result<ControlFlow<()>> {
+        Ok((self.0)(event))
+    }
+}
+
+/// Parameters of somebody else have no density that is known: rounds take the pool, and say so. So do studies of levels.
+#[test]
+fn parameters_drawn_elsewhere_leave_the_pool() {
+    let task = Task::named("two-moons").unwrap();
+    let problem = &task.problem;
+    let laws = |appended: usize, prior_share: f64, elsewhere: bool| {
+        let mut config = tiny(Inner::Mixture);
+        config.prior_share = prior_share;
+        let prior = problem.prior().clone();
+        let mut steps = Steps::new(prior, problem.observation().to_vec(), config).unwrap();
+        for round in 1..=2 {
+            let mut theta = steps.propose(120, 1).unwrap()[..2 * appended].to_vec();
+            let drawn = steps.posterior().filter(|_| elsewhere && round == 2).cloned();
+            if let Some(posterior) = &drawn {
+                theta = samples(posterior, appended);
+            }
+            let x = theta.chunks_exact(2).map(|row| Ok(row.to_vec())).collect();
+            let drawn = drawn.as_ref().map_or(Drawn::Unsaid, Drawn::Posterior);
+            steps.append(Rows::new("theta", &theta, 2).unwrap(), x, drawn).unwrap();
+            assert!(steps.train(1, &mut ()).unwrap().is_continue());
+        }
+        let last = steps.reports().last().unwrap().clone();
+        (last.inner.unwrap(), last.drawn_elsewhere)
+    };
+    assert_eq!(laws(120, 0.2, false), (Inner::Mixture, false));
+    assert_eq!(laws(60, 0.0, false), (Inner::Mixture, false));
+    // The first half has all draws of the prior.
+    assert_eq!(laws(60, 0.2, false), (Inner::Pool, true));
+    assert_eq!(laws(120, 0.0, true), (Inner::Pool, true));
 }
 
 /// A law whose needs a run's other settings cannot meet is refused with its name.
@@ -89,6 +164,10 @@ fn laws_that_cannot_be_right_are_refused() {
         |config| config.coordinates = Config::new(Profile::Paper, Method::Tgrr).coordinates,
         "rejected outside the prior",
     );
+    let mut config = tiny(Inner::Mixture);
+    config.train.stock = 63;
+    let told = config.check().unwrap_err().to_string();
+    assert!(told.contains("train.stock is 63") && told.contains("at least 64"), "{told}");
     let atomic: fn(&mut Config) = |config| {
         config.estimator =
             Settings { coupling: Coupling::Excluded, ..Settings::paper(Method::Atomic) };
