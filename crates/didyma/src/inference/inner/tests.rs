@@ -139,7 +139,7 @@ fn weighted_samples_have_the_moments_of_the_proposal() {
             let variance = terms.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / size as f64;
             // Half of the variance is that of 4000 shared draws, of which 2000 are picked; 2e-3 is what quadrature misses.
             let error = 4.5 * (variance / size as f64 + 0.5 * variance / ROWS as f64).sqrt() + 2e-3;
-            assert!(power > 0 || error < 0.08, "{error}");
+            assert!(power > 0 || error < 0.1, "{error}");
             assert!((mean - expected).abs() < error, "{row} {power}: {mean}, {expected} ± {error}");
         }
     }
