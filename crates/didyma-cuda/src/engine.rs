@@ -17,7 +17,7 @@ pub(crate) struct CudaEngine {
     adam: AdamConfig,
     /// Rows of the dataset.
     rows: usize,
-    /// Those of them that have an x.
+    /// Rows of the dataset that have an x: the first ones.
     contexts: usize,
     /// Steps that were asked for, less those that came to nothing because one before them diverged.
     steps: Cell<u64>,

@@ -30,7 +30,7 @@ impl Dataset {
         Self { columns: columns.into(), theta_dim, x_dim }.with_parameters(theta, log_prior)
     }
 
-    /// The same rows, and parameters without x after them.
+    /// Adds parameters without x after all rows.
     pub fn with_parameters(mut self, theta: Rows<f32>, log_prior: &[f64]) -> Result<Self> {
         theta.expect_columns(self.theta_dim, "parameters of the dataset")?;
         theta.expect_finite()?;

@@ -23,7 +23,7 @@ pub(super) struct Course<'a> {
     pub data: &'a Dataset,
     /// Rows that each member trains on.
     pub rows: Vec<TrainRows>,
-    /// What their inner samples are drawn from.
+    /// The supply of their inner samples.
     pub reservoir: Reservoir,
     /// Threads and device of each member.
     pub machine: Machine,

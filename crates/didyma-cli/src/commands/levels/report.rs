@@ -72,7 +72,7 @@ impl Levels {
     }
 }
 
-/// The same levels by several laws of the inner samples.
+/// Levels by several laws of the inner samples, side by side.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct Laws(pub Vec<Levels>);

@@ -53,7 +53,7 @@ pub struct TrainedFlow {
     flow: SplineFlow,
     params: Vec<f32>,
     pub(super) data: Dataset,
-    /// What inner samples are drawn from, and their source.
+    /// The supply of inner samples, and their source.
     pub(super) reservoir: Reservoir,
     pub(super) inner: InnerSource,
     /// Rows that are outer samples: others have no x.

@@ -66,7 +66,7 @@ impl Points {
     }
 }
 
-/// What was made for some outer rows.
+/// Samples of some outer rows.
 #[derive(Default)]
 struct Piece {
     /// Draws of q and their log p, row after row.
