@@ -128,6 +128,11 @@ fn laws_of_inner_samples_are_compared() {
     let one_round = ["infer", "two-moons", "--rounds", "1", "--simulations", "200", "--out", &once];
     done(&[&one_round[..], &["--set", "train.steps=40", "--members", "1"]].concat());
     refused(&["levels", &once, "--inner", "mixture"], &["inner is mixture", "one round"]);
+    // Two names of one law are one row of a table, and still a list.
+    let twice = json(&[&excluded[..], &["--inner", "batch,pool"]].concat());
+    assert_eq!(twice.as_array().map(Vec::len), Some(1));
+    let likelihood = ["--method", "npe", "--set", "train.inner=mixture"];
+    assert_eq!(levels(&[&run(&folder, "npe", "200", &likelihood)])["inner"], "pool");
     // 4 · 2^18 samples for each of 400 rows.
     refused(&["levels", &dir, "--inner", "mixture", "--levels", "18"], &["levels is 18", "16"]);
 }

@@ -128,19 +128,18 @@ impl RunDir {
     /// Sentences about models of earlier rounds that cannot be used. No result rests on them any more.
     pub(super) fn damaged_models(&self, rounds: usize) -> Vec<String> {
         let config = &self.manifest().config;
-        if config.needs_posteriors() && rounds < config.rounds as usize {
-            // They are read, and missed, where the run goes on.
-            return Vec::new();
-        }
+        let needed = config.needs_posteriors() && rounds < config.rounds as usize;
+        let rests = if needed {
+            "copy it back from a backup, or start the run anew; the rounds to come need it"
+        } else {
+            "copy it back from a backup if you need it; no result rests on it"
+        };
         let told = |round: u32| {
             let why = match self.model_after(round).err()? {
                 Error::Run { fault: Fault::Model { why, .. }, .. } => why,
                 other => other.to_string(),
             };
-            Some(format!(
-                "round-{round}.safetensors cannot be used, {why}: copy it back from a backup if you need it; nothing else \
-                 rests on it"
-            ))
+            Some(format!("round-{round}.safetensors cannot be used, {why}: {rests}"))
         };
         (1..rounds as u32).filter_map(told).collect()
     }
@@ -159,13 +158,19 @@ impl RunDir {
         found.posterior.map_or(Ok(()), |posterior| self.save_model(finished, &posterior))
     }
 
+    /// True if a resumed run does without the model of this round, or makes it again. Where later rounds need the models of
+    /// all rounds, the checkpoint must be of this very one.
+    fn is_replaceable(&self, round: u32) -> bool {
+        let of_this_round = || self.training().ok().flatten().is_some_and(|t| t.round == round);
+        self.file(CHECKPOINT).is_file()
+            && (!self.manifest().config.needs_posteriors() || of_this_round())
+    }
+
     /// The posterior after a round.
     fn model_after(&self, round: u32) -> Result<Posterior> {
         let (manifest, origin) = (self.stored_manifest(), self.model_origin(round));
         let bad = |why| {
-            // The checkpoint has what the last round's was made of.
-            let last = self.rounds().is_ok_and(|rounds| rounds == round as usize);
-            let replaceable = last && self.file(CHECKPOINT).is_file();
+            let replaceable = self.is_replaceable(round);
             about(self.path(), self.model(round), Fault::Model { why, replaceable })
         };
         let loaded = Posterior::load_if(&self.model(round), |about| match &about["round"] {

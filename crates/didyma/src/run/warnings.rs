@@ -47,7 +47,7 @@ fn correction(validity: &ValidityReport, meaning: Meaning) -> &'static str {
             ": the others are weighted for it, and the posterior is that of a simulator that does not fail"
         }
         (_, Correction::InnerSamples) => {
-            ": inner samples are selected as the others are, and the posterior is that of a simulator that does not fail"
+            ": inner samples make up for it, and the posterior is that of a simulator that does not fail"
         }
         (_, Correction::None) => ": the posterior rests on the others as they are",
     }
@@ -135,7 +135,7 @@ mod tests {
         assert!(text.contains("(z = 8.0, beyond 3): the others are weighted"), "{text}");
         assert_eq!(text.lines().count(), 1);
         let inner = ValidityReport { corrected: Correction::InnerSamples, ..weighted };
-        assert!(missing(inner).contains("inner samples are selected"));
+        assert!(missing(inner).contains("inner samples make up for it"));
         let text = missing(ValidityReport { effective: Some(0.1), beyond: Some(0.05), ..weighted });
         assert!(text.contains("10 % of their number") && text.contains("5.0 % of it"), "{text}");
         let (z, depends, corrected) = (Some(1.0), false, Correction::None);

@@ -59,8 +59,8 @@ pub struct LevelsArgs {
 
     /// Law of the inner samples: rows of the run (pool), those whose summaries are close to the outer ones more often
     /// (near), half from the proposal and half from the posterior of the round before at each row's summaries (mixture), or
-    /// rows with an estimate of what they should sum up to (normalised). Several, with commas between, are compared in a
-    /// table [default: the run's].
+    /// rows with an estimate of what they should sum up to (normalised); near and normalised need --coupling excluded. Several,
+    /// with commas between, are compared in a table; batch counts as pool [default: the run's].
     #[arg(long, value_name = "LAW", value_parser = named::<Inner>(), requires = "dir")]
     #[arg(value_delimiter = ',', conflicts_with = "toy")]
     inner: Vec<Inner>,
@@ -146,7 +146,10 @@ impl LevelsArgs {
 
     /// The laws of the inner samples, each once: a batch draws from the pool, too.
     fn laws(&self, run: &Config) -> Vec<Inner> {
-        let asked = if self.inner.is_empty() { &[run.train.inner][..] } else { &self.inner };
+        // Maximum likelihood has no inner samples, and so no law of them.
+        let likelihood = run.estimator.method == Method::Likelihood;
+        let own = if likelihood { Inner::Pool } else { run.train.inner };
+        let asked = if self.inner.is_empty() { &[own][..] } else { &self.inner };
         let mut laws = Vec::new();
         for law in asked {
             let law = if *law == Inner::Batch { Inner::Pool } else { *law };
@@ -181,7 +184,7 @@ pub fn run(args: &LevelsArgs) -> anyhow::Result<ExitCode> {
         (None, Some(toy)) => vec![of_toy(args, toy)?],
         (None, None) => bail!("give the directory of a run, or --toy"),
     };
-    if found.len() > 1 {
+    if args.inner.len() > 1 {
         return show(&Laws(found), args.json);
     }
     let levels = found.pop().expect("a law");
@@ -202,7 +205,7 @@ fn of_run(args: &LevelsArgs, dir: &Path) -> anyhow::Result<Vec<Levels>> {
     let run = RunDir::read(dir)?;
     let config = run.manifest().config.clone();
     let laws = args.laws(&config);
-    if laws.len() > 1 && args.plot.is_some() {
+    if args.inner.len() > 1 && args.plot.is_some() {
         bail!("a picture shows one law: give one law to --inner, or leave out --plot");
     }
     laws.into_iter().map(|law| of_law(args, &run, &config, law)).collect()

@@ -6,7 +6,7 @@ use crate::density::coordinates::{Scale, Space};
 use crate::error::{Error, Result};
 use crate::named::Named;
 use crate::problem::prior::{Parameter, Prior};
-use crate::training::estimator::{Coupling, Estimator, Method, Settings};
+use crate::training::estimator::{Coupling, Estimator, Method, Replacement, Settings};
 
 /// The least width of a prior in steps of single precision: a posterior a hundred times narrower has 40 of them.
 const STEPS: f64 = 4096.0;
@@ -131,18 +131,23 @@ impl Config {
                 "pool with planted coupling, as in the authors' code that it reproduces",
             );
         }
-        if matches!(law, Inner::Near | Inner::Normalised) && !excluded {
+        let apart = matches!(law, Inner::Near | Inner::Normalised);
+        if apart && self.estimator.method == Method::Atomic {
+            return refused(
+                "pool or mixture for the atomic method, whose atoms hold the outer theta",
+            );
+        }
+        if apart && !excluded {
             return refused(
                 "pool or mixture where the outer theta is an inner sample, too: set estimator.coupling=excluded",
             );
         }
-        if law == Inner::Normalised && self.estimator.method == Method::Atomic {
-            return refused(
-                "pool, near or mixture for the atomic method, which needs no normaliser",
-            );
+        if law == Inner::Mixture && self.estimator.replacement == Replacement::With {
+            let why = "without where inner samples come from the mixture (train.inner=mixture)";
+            return Err(Error::setting("estimator.replacement", "with", why));
         }
-        self.check_stock()?;
-        self.check_density()
+        self.check_density()?;
+        self.check_stock()
     }
 
     /// Samples that are made for each row, and the largest block that is drawn from them.

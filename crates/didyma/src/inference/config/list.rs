@@ -103,7 +103,10 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
         "train.inner",
         "where inner samples come from: pool, batch, near (rows with close summaries more often), mixture (half the proposal, half the round before's posterior at each row's summaries) or normalised",
     ),
-    ("train.stock", "inner samples that are made for each row, where they come from the mixture"),
+    (
+        "train.stock",
+        "inner samples that are made for each row, where they come from the mixture; methods without a top level end there",
+    ),
     (
         "train.thinning",
         "pairs with less than this share of a row's weight are trained on at random, without bias; 0: all pairs; GPUs ignore it",

@@ -2,11 +2,11 @@
 
 use super::{Keeper, gaussian_errors, samples, small};
 use didyma::config::{Config, Inner, Profile, Proposal};
-use didyma::estimator::{Coupling, Method, Settings};
-use didyma::run::{CHECKPOINT, Manifest, RunDir, execute};
+use didyma::estimator::{Coupling, Method, Replacement, Settings};
+use didyma::run::{CHECKPOINT, Fault, Manifest, RunDir, execute};
 use didyma::steps::{Drawn, Steps};
 use didyma::tasks::Task;
-use didyma::{Named, Observer, Rows, State, infer_from};
+use didyma::{Error, Event, Named, Observer, Rows, State, infer_from};
 use std::ops::ControlFlow;
 
 /// A run of a fraction of a second by this law, with a coupling that it allows.
@@ -83,33 +83,49 @@ fn a_run_on_the_disk_goes_on_from_its_models() {
     assert!(told.contains("round-1.safetensors"), "{told}");
 }
 
-/// The model of the last finished round is made again from the checkpoint, which holds all of it.
+/// The model of the last finished round is made again from the checkpoint as long as that holds all of it, and no longer.
 #[test]
 fn a_lost_model_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (dir, task) = (folder.path().join("run"), Task::named("two-moons").unwrap());
-    let config = tiny(Inner::Mixture);
-    let run = RunDir::create(&dir, &Manifest::of_task(&task.name, config)).unwrap();
-    let mut rounds = 0;
-    let stop = |event: &didyma::Event| {
-        rounds += u32::from(matches!(event, didyma::Event::RoundFinished { .. }));
-        if rounds == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let task = Task::named("two-moons").unwrap();
+    let stopped = |name: &str, in_round_3: bool| {
+        let dir = folder.path().join(name);
+        let manifest = Manifest::of_task(&task.name, tiny(Inner::Mixture));
+        let run = RunDir::create(&dir, &manifest).unwrap();
+        let mut rounds = 0;
+        let stop = |event: &Event| {
+            rounds += u32::from(matches!(event, Event::RoundFinished { .. }));
+            let is_epoch = matches!(event, Event::Epoch { .. });
+            if rounds == 2 && is_epoch == in_round_3 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        execute(run, State::default(), &task.problem, None, 2, &mut Until(stop)).unwrap();
+        let model = dir.join("round-2.safetensors");
+        let before = std::fs::read(&model).unwrap();
+        std::fs::remove_file(&model).unwrap();
+        let run = RunDir::open(&dir).unwrap();
+        let state = run.progress().unwrap();
+        let found = execute(run, state, &task.problem, None, 2, &mut ()).map(|_| ());
+        (found, std::fs::read(&model).ok(), before)
     };
-    execute(run, State::default(), &task.problem, None, 2, &mut Until(stop)).unwrap();
-    let model = dir.join("round-2.safetensors");
-    let before = std::fs::read(&model).unwrap();
-    std::fs::remove_file(&model).unwrap();
-    let run = RunDir::open(&dir).unwrap();
-    let state = run.progress().unwrap();
-    execute(run, state, &task.problem, None, 2, &mut ()).unwrap();
-    assert_eq!(std::fs::read(&model).unwrap(), before);
+    let (found, after, before) = stopped("between", false);
+    assert!(found.is_ok() && after == Some(before));
+    let (found, after, _) = stopped("within", true);
+    let told = found.unwrap_err();
+    let Error::Run { fault: Fault::Model { replaceable, .. }, .. } = &told else {
+        panic!("{told}");
+    };
+    assert!(!replaceable && after.is_none(), "{told}");
 }
 
 /// An observer that is asked after every event.
 struct Until<F>(F);
 
-impl<F: FnMut(&didyma::Event) -> ControlFlow<()>> Observer for Until<F> {
-    fn notice(&mut self, event: &didyma::Event) -> didyma::Result<ControlFlow<()>> {
+impl<F: FnMut(&Event) -> ControlFlow<()>> Observer for Until<F> {
+    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
         Ok((self.0)(event))
     }
 }
@@ -173,4 +189,8 @@ fn laws_that_cannot_be_right_are_refused() {
             Settings { coupling: Coupling::Excluded, ..Settings::paper(Method::Atomic) };
     };
     refused(Inner::Normalised, atomic, "atomic");
+    let mut config = tiny(Inner::Mixture);
+    config.estimator.replacement = Replacement::With;
+    let told = config.check().unwrap_err().to_string();
+    assert!(told.contains("estimator.replacement is with"), "{told}");
 }
