@@ -112,11 +112,7 @@ impl Ensemble {
         theta: Rows<f32>,
         x: Rows<f32>,
     ) -> Result<Vec<f64>> {
-        let mut each = self.each_log_density(device, theta, x)?;
-        if let [only] = &mut *each {
-            return Ok(std::mem::take(only));
-        }
-        Ok((0..theta.len()).map(|row| log_mean_exp(each.iter().map(|log_q| log_q[row]))).collect())
+        Ok(mixed(self.each_log_density(device, theta, x)?))
     }
 
     /// log q(θ | x) of groups of rows that share x, each of its own size, where the base of the flow has this standard
@@ -130,33 +126,28 @@ impl Ensemble {
     ) -> Result<Vec<f64>> {
         let (flow, groups) = (self.flow()?, Groups { x, sizes });
         let of = |params| flow.log_density_of_groups(params, theta, groups, width);
-        let mut each: Vec<Vec<f64>> = self.members.iter().map(|m| of(m)).collect::<Result<_>>()?;
-        if let [only] = &mut *each {
-            return Ok(std::mem::take(only));
-        }
-        let at = |row: usize| log_mean_exp(each.iter().map(|log_q| log_q[row]));
-        Ok((0..theta.len()).map(at).collect())
+        Ok(mixed(self.members.iter().map(|m| of(m)).collect::<Result<_>>()?))
     }
 
-    /// θ of draws of the base in groups that share x, each carried by the member that is named.
+    /// θ of draws of the base in groups that share x.
     pub(crate) fn transport_groups(
         &self,
-        base: &[f32],
-        members: &[usize],
+        base: &Base,
         x: Rows<f32>,
         sizes: &[usize],
     ) -> Result<Vec<f32>> {
         let (flow, dim) = (self.flow()?, self.density.dims().0);
-        let mut theta = vec![0.0; base.len()];
+        let mut theta = vec![0.0; base.draws.len()];
+        let member = |row: usize| base.members.get(row).copied().unwrap_or(0);
         for (k, params) in self.members.iter().enumerate() {
             let (mut mine, mut counts, mut first) = (Vec::new(), Vec::new(), 0);
             for &size in sizes {
                 let before = mine.len();
-                mine.extend((first..first + size).filter(|&row| members[row] == k));
+                mine.extend((first..first + size).filter(|&row| member(row) == k));
                 counts.push(mine.len() - before);
                 first += size;
             }
-            let row = |row: &usize| &base[row * dim..(row + 1) * dim];
+            let row = |row: &usize| &base.draws[row * dim..(row + 1) * dim];
             let draws: Vec<f32> = mine.iter().flat_map(row).copied().collect();
             let groups = Groups { x, sizes: &counts };
             let (found, _) =
@@ -223,6 +214,15 @@ impl Ensemble {
         let of = |params: &Vec<f32>| self.density.log_density(device, params, theta, x);
         self.members.iter().map(of).collect()
     }
+}
+
+/// Log-densities of the mixture in equal parts, from those of its members row by row.
+fn mixed(mut each: Vec<Vec<f64>>) -> Vec<f64> {
+    if let [only] = &mut *each {
+        return std::mem::take(only);
+    }
+    let rows = each.first().map_or(0, Vec::len);
+    (0..rows).map(|row| log_mean_exp(each.iter().map(|log_q| log_q[row]))).collect()
 }
 
 #[cfg(test)]

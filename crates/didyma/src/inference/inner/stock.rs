@@ -9,7 +9,6 @@ use crate::rng::{Purpose, Stream, Streams};
 use crate::rows::Rows;
 use crate::training::estimator::Stock;
 use rand::RngExt;
-use rand_distr::{Distribution, StandardNormal};
 
 /// Outer rows that are worked on together: their samples fill a few tiles.
 const CHUNK: usize = 64;
@@ -145,13 +144,8 @@ impl Stocking<'_> {
         let ensemble = &self.snapshot.ensemble;
         let own = |row: &[Option<u32>]| row.iter().filter(|pick| pick.is_none()).count();
         let sizes: Vec<usize> = picks.chunks_exact(self.size).map(own).collect();
-        let count: usize = sizes.iter().sum();
-        let mut normal = || -> f64 { StandardNormal.sample(&mut *rng) };
-        let numbers = count * self.snapshot.dim();
-        let base: Vec<f32> = (0..numbers).map(|_| (self.width * normal()) as f32).collect();
-        let all = ensemble.members().len();
-        let members: Vec<usize> = (0..count).map(|_| rng.random_range(0..all)).collect();
-        ensemble.transport_groups(&base, &members, x, &sizes)
+        let base = ensemble.base(sizes.iter().sum(), self.width, rng);
+        ensemble.transport_groups(&base, x, &sizes)
     }
 
     /// Log-weights of the outer θ of each row and of its samples, row after row.
