@@ -1,6 +1,6 @@
 //! Whole runs.
 
-use didyma::config::{Algorithm, Config, Profile};
+use didyma::config::{Algorithm, Config, Inner, Profile};
 use didyma::estimator::Method;
 use didyma::rng::{Purpose, Streams};
 use didyma::tasks::Task;
@@ -47,6 +47,16 @@ fn samples(posterior: &Posterior) -> (Vec<f64>, Vec<f64>) {
 
 pub fn a_run_by_tgrr_ends_with_the_same_bytes_here_and_goes_on_elsewhere(device: &Arc<dyn Device>) {
     ends_with_the_same_bytes_here_and_goes_on_elsewhere(device, &tiny(Method::Tgrr.into()));
+}
+
+/// Its inner samples are made for every row, and have no x.
+pub fn a_run_by_the_mixture_ends_with_the_same_bytes_here_and_goes_on_elsewhere(
+    device: &Arc<dyn Device>,
+) {
+    let mut config = tiny(Method::Atomic.into());
+    config.estimator.atoms = 9;
+    (config.train.inner, config.train.stock) = (Inner::Mixture, 16);
+    ends_with_the_same_bytes_here_and_goes_on_elsewhere(device, &config);
 }
 
 pub fn a_run_by_tsnpe_ends_with_the_same_bytes_here_and_goes_on_elsewhere(

@@ -23,7 +23,8 @@ use std::sync::Arc;
 macro_rules! test {
     ($device:path) => {
         $crate::laws::test! { $device;
-            training: loss_and_first_step_are_those_of_the_formula, same_bytes_from_run_to_run,
+            training: loss_and_first_step_are_those_of_the_formula, parameters_without_x_are_atoms_like_others,
+                same_bytes_from_run_to_run,
                 training_finds_a_known_conditional_density, a_longer_dataset_changes_nothing_for_its_first_rows,
                 a_state_goes_on_with_the_same_bytes, a_state_goes_from_device_to_device;
             failing: a_step_that_is_not_finite_changes_nothing, an_infinite_gradient_is_not_followed;
@@ -37,6 +38,7 @@ macro_rules! test {
                 draws_are_those_of_f64_and_have_their_density;
             samples: samples_agree_with_the_density;
             inference: a_run_by_tgrr_ends_with_the_same_bytes_here_and_goes_on_elsewhere,
+                a_run_by_the_mixture_ends_with_the_same_bytes_here_and_goes_on_elsewhere,
                 a_run_by_tsnpe_ends_with_the_same_bytes_here_and_goes_on_elsewhere;
         }
     };

@@ -1,6 +1,6 @@
 //! Training: losses, steps, states.
 
-use super::{Case, STREAMS, params, plain_adam, plan, state};
+use super::{Case, STREAMS, normal, params, plain_adam, plan, state};
 use didyma::estimator::Plan;
 use didyma::rng::Purpose;
 use didyma::training::{AdamConfig, Cpu, Device, Engine};
@@ -9,17 +9,33 @@ use rand_distr::{Distribution, StandardNormal};
 use std::ops::Range;
 use std::sync::Arc;
 
+pub fn loss_and_first_step_are_those_of_the_formula(device: &Arc<dyn Device>) {
+    steps_by_the_formula(device, &Case::small(100), &plan(500, 100));
+}
+
+/// Inner samples that were made for a round have parameters, and no x.
+pub fn parameters_without_x_are_atoms_like_others(device: &Arc<dyn Device>) {
+    let mut case = Case::small(100);
+    let (theta, log_prior) = (normal(3, 120), normal(4, 60).into_iter().map(f64::from));
+    let log_prior: Vec<f64> = log_prior.collect();
+    let theta = Rows::new("theta", &theta, 2).unwrap();
+    case.data = case.data.with_parameters(theta, &log_prior).unwrap();
+    // Contexts of the plan are its first rows; its atoms are rows of both kinds.
+    let plan = plan(500, 160);
+    assert!(plan.groups().iter().any(|group| plan.atoms(group).iter().any(|&row| row >= 100)));
+    steps_by_the_formula(device, &case, &plan);
+}
+
 /// The engine's loss is that of the formula on densities computed row by row, and its first step that
 /// of Adam on the gradient in f64.
-pub fn loss_and_first_step_are_those_of_the_formula(device: &Arc<dyn Device>) {
-    let (case, plan) = (Case::small(100), plan(500, 100));
-    let (loss, gradient) = case.exact(&plan);
+fn steps_by_the_formula(device: &Arc<dyn Device>, case: &Case, plan: &Plan) {
+    let (loss, gradient) = case.exact(plan);
     let mut engine = case.engine(device, plain_adam());
-    let found = engine.evaluate(&plan).unwrap();
+    let found = engine.evaluate(plan).unwrap();
     // Σ |weight| of all log q, each of them right to about 1e-5.
     assert!((found - loss).abs() < 5e-5 * loss.abs().max(1.0), "{found} instead of {loss}");
     let rate = 1e-3;
-    engine.step(&plan, rate).unwrap();
+    engine.step(plan, rate).unwrap();
     assert_eq!(engine.take_loss().unwrap(), found);
     let after = params(&*engine, case.params.len());
     for (i, (&after, before)) in after.iter().zip(case.wide()).enumerate() {
