@@ -13,23 +13,52 @@ use didyma::estimator::{Alpha, Blocks, Coupling, Estimator, Levels, Method, Sett
 use didyma::levels::{BatchMoments, LevelStudy, Objective, measure_batches};
 use didyma::parallel;
 use didyma::rng::{Purpose, Streams};
-use didyma_lab::{TOYS, Toy};
+use didyma_lab::{TOYS, Toy, ToyQueries};
 
 const BATCH: usize = 100;
 const BATCHES: usize = 2000;
 const STREAMS: Streams = Streams::new(1);
+
+/// The law of inner samples: p̃, the mixture, and either by nets of Sobol's sequence.
+#[derive(Clone, Copy)]
+enum Inner {
+    Proposal,
+    Mixture,
+    ProposalNets,
+    MixtureNets,
+}
+
+impl Inner {
+    fn queries(self, toy: &Toy) -> ToyQueries {
+        match self {
+            Self::Proposal => toy.queries(),
+            Self::Mixture => toy.queries().of_mixture(),
+            Self::ProposalNets => toy.queries().by_nets(),
+            Self::MixtureNets => toy.queries().of_mixture().by_nets(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Proposal => "",
+            Self::Mixture => ", mixture",
+            Self::ProposalNets => ", nets",
+            Self::MixtureNets => ", nets of the mixture",
+        }
+    }
+}
 
 /// An estimator, and what the specification measured on the mild, sharp and four-d toys: variance ×
 /// cost in the first two tables, bias of the loss in the third.
 struct Row {
     name: &'static str,
     settings: Settings,
-    mixture: bool,
+    inner: Inner,
     specified: Option<[f64; 3]>,
 }
 
 fn row(name: &'static str, settings: Settings, specified: impl Into<Option<[f64; 3]>>) -> Row {
-    Row { name, settings, mixture: false, specified: specified.into() }
+    Row { name, settings, inner: Inner::Proposal, specified: specified.into() }
 }
 
 fn main() -> didyma::Result<()> {
@@ -40,9 +69,16 @@ fn main() -> didyma::Result<()> {
     println!("\n### Planted coupling: bias of the loss\n");
     bias_table(&planted())?;
     println!("\n### Mixture: bias of loss and gradient\n");
-    let mixed = [Method::Ru, Method::Rr, Method::Grr].map(|method| mixture(method.name(), method));
-    bias_table(&mixed)?;
-    gradient_table(&mixed)?;
+    let untruncated = [Method::Ru, Method::Rr, Method::Grr];
+    let mixed = untruncated.map(|method| mixture(method.name(), method));
+    let by_nets = [
+        nets("ru, nets", paper(Method::Ru), None),
+        nets("rr, nets", paper(Method::Rr), None),
+        nets("grr, nets", paper(Method::Grr), None),
+    ];
+    let rows: Vec<Row> = mixed.into_iter().chain(by_nets).collect();
+    bias_table(&rows)?;
+    gradient_table(&rows)?;
     println!("\n### Rates\n");
     rate_table()
 }
@@ -60,7 +96,12 @@ fn nested(atoms: usize) -> Settings {
 
 /// A method at the paper's settings with inner samples of the mixture.
 fn mixture(name: &'static str, method: Method) -> Row {
-    Row { mixture: true, ..row(name, paper(method), None) }
+    Row { inner: Inner::Mixture, ..row(name, paper(method), None) }
+}
+
+/// An estimator whose blocks are nets of the mixture.
+fn nets(name: &'static str, settings: Settings, specified: Option<[f64; 3]>) -> Row {
+    Row { inner: Inner::MixtureNets, ..row(name, settings, specified) }
 }
 
 fn atomic(atoms: usize) -> Settings {
@@ -92,7 +133,8 @@ fn options() -> didyma::Result<Vec<Row>> {
     let systematic = |settings| Settings { levels: Levels::Systematic, ..settings };
     let reused = |settings| Settings { blocks: Blocks::Reused, ..settings };
     let inclusive = |settings| Settings { coupling: Coupling::Inclusive, ..settings };
-    let mixed = |row: Row| Row { mixture: true, ..row };
+    let mixed = |row: Row| Row { inner: Inner::Mixture, ..row };
+    let shifted = |row: Row| Row { inner: Inner::ProposalNets, ..row };
     let scaled =
         |base| at_cost(reused(Settings { base, alpha: Alpha::Value(1.4), ..tgrr() }), 35.7);
     let grr = at_cost(
@@ -109,13 +151,19 @@ fn options() -> didyma::Result<Vec<Row>> {
         row("… base 1, inclusive", inclusive(scaled(1)?), [183.0, 697.0, 1455.0]),
         row("… both", systematic(inclusive(scaled(1)?)), [179.0, 676.0, 1470.0]),
         row("tgrr, inclusive", inclusive(tgrr()), None),
+        shifted(row("tgrr, nets", tgrr(), [202.0, 1276.0, 6424.0])),
         mixed(row("tgrr, mixture", tgrr(), [172.0, 575.0, 972.0])),
+        nets("tgrr, nets of the mixture", tgrr(), None),
         mixed(row("nested 32, mixture", nested(32), [156.0, 516.0, 871.0])),
         mixed(row("nested 8, mixture", nested(8), [47.0, 159.0, 279.0])),
+        nets("nested 8, nets of the mixture", nested(8), None),
         row("grr", paper(Method::Grr), [353.0, 4642.0, 58246.0]),
+        shifted(row("grr, nets", paper(Method::Grr), [301.0, 2020.0, 11134.0])),
         row("grr, reused, scaled α = 1.25, base 1", grr, [339.0, 4527.0, 10619.0]),
         mixture("ru, mixture", Method::Ru),
+        nets("ru, nets of the mixture", paper(Method::Ru), None),
         mixture("rr, mixture", Method::Rr),
+        nets("rr, nets of the mixture", paper(Method::Rr), None),
         mixed(row("grr, mixture", paper(Method::Grr), [286.0, 937.0, 1613.0])),
         row("atomic 33", atomic(33), [143.0, 439.0, 535.0]),
     ])
@@ -154,14 +202,8 @@ fn at_cost(settings: Settings, pairs: f64) -> didyma::Result<Settings> {
 }
 
 fn measure(row: &Row, toy: &Toy) -> didyma::Result<BatchMoments> {
-    let mut queries = if row.mixture { toy.mixture_queries() } else { toy.queries() };
-    measure_batches(
-        &mut queries,
-        &mut Estimator::new(row.settings.clone())?,
-        BATCH,
-        BATCHES,
-        STREAMS,
-    )
+    let mut estimator = Estimator::new(row.settings.clone())?;
+    measure_batches(&mut row.inner.queries(toy), &mut estimator, BATCH, BATCHES, STREAMS)
 }
 
 /// Measures every row on every toy, on all cores.
@@ -244,18 +286,18 @@ fn gradient_table(rows: &[Row]) -> didyma::Result<()> {
     Ok(())
 }
 
-/// r1 and r2 of the levels 1 to 6: excluded, inclusive, and excluded by the mixture.
+/// r1 and r2 of the levels 1 to 6: excluded, inclusive, and excluded by the mixture and its nets.
 fn rate_table() -> didyma::Result<()> {
     header("rate ± s.e.", &[]);
     let specified = [
-        (Coupling::Excluded, false, [1.77, 1.79, 1.27], [1.52, 1.38, 0.93]),
-        (Coupling::Inclusive, false, [f64::NAN; 3], [1.15, 0.89, 0.43]),
-        (Coupling::Excluded, true, [f64::NAN; 3], [f64::NAN; 3]),
+        (Coupling::Excluded, Inner::Proposal, [1.77, 1.79, 1.27], [1.52, 1.38, 0.93]),
+        (Coupling::Inclusive, Inner::Proposal, [f64::NAN; 3], [1.15, 0.89, 0.43]),
+        (Coupling::Excluded, Inner::Mixture, [f64::NAN; 3], [f64::NAN; 3]),
+        (Coupling::Excluded, Inner::MixtureNets, [f64::NAN; 3], [f64::NAN; 3]),
     ];
-    for (coupling, mixed, r1, r2) in specified {
+    for (coupling, inner, r1, r2) in specified {
         let study = LevelStudy::new(Settings { coupling, ..paper(Method::Rr) });
-        let queries = |toy: Toy| if mixed { toy.mixture_queries() } else { toy.queries() };
-        let reports = TOYS.map(|toy| study.run(&mut queries(toy), STREAMS));
+        let reports = TOYS.map(|toy| study.run(&mut inner.queries(&toy), STREAMS));
         let reports = reports.into_iter().collect::<didyma::Result<Vec<_>>>()?;
         for (name, specified, of) in [
             ("r1", r1, (|r| (r.r1, r.r1_se)) as fn(&didyma::levels::LevelReport) -> (f64, f64)),
@@ -268,8 +310,7 @@ fn rate_table() -> didyma::Result<()> {
                 format!("{value:.2} ± {error:.2}{known}")
             });
             let cells: Vec<_> = cells.collect();
-            let law = if mixed { ", mixture" } else { "" };
-            println!("| {name}, {}{law} | {} |", coupling.name(), cells.join(" | "));
+            println!("| {name}, {}{} | {} |", coupling.name(), inner.name(), cells.join(" | "));
         }
     }
     Ok(())

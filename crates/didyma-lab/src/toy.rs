@@ -14,7 +14,7 @@
 use didyma::Result;
 use didyma::estimator::{Draws, Group, Plan, Source, reduce, reduce_loss};
 use didyma::levels::Objective;
-use didyma::math::Dual;
+use didyma::math::{Dual, Net, normal_quantile};
 use didyma::rng::Stream;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -99,12 +99,7 @@ impl Toy {
     /// Queries with inner samples of the proposal.
     pub fn queries(&self) -> ToyQueries {
         let (theta, x) = (Vec::new(), Vec::new());
-        ToyQueries { toy: *self, phi: self.phi(), inner: Inner::Proposal, theta, x }
-    }
-
-    /// Queries with inner samples of the mixture r = ½ p̃ + ½ q(· | x), and log-weights log p̃ − log r.
-    pub fn mixture_queries(&self) -> ToyQueries {
-        ToyQueries { inner: Inner::Mixture, ..self.queries() }
+        ToyQueries { toy: *self, phi: self.phi(), mixture: false, nets: false, theta, x }
     }
 
     fn slopes(&self, function: impl Fn([Dual; 3]) -> Dual) -> [f64; 3] {
@@ -166,24 +161,28 @@ fn log_g([a, b, c]: [Dual; 3], theta: f64, x: f64) -> Dual {
     -c - (-(a * x) - b + theta).square() / ((c * 2.0).exp() * 2.0) + 0.5 * theta * theta
 }
 
-/// Where inner samples come from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Inner {
-    Proposal,
-    Mixture,
-}
-
 /// Queries of a toy: outer and inner samples are drawn as they are asked for, each a row of its own.
 #[derive(Clone, Debug)]
 pub struct ToyQueries {
     toy: Toy,
     phi: [f64; 3],
-    inner: Inner,
+    mixture: bool,
+    nets: bool,
     theta: Vec<f64>,
     x: Vec<f64>,
 }
 
 impl ToyQueries {
+    /// Inner samples of the mixture r = ½ p̃ + ½ q(· | x), with log-weights log p̃ − log r.
+    pub fn of_mixture(self) -> Self {
+        Self { mixture: true, ..self }
+    }
+
+    /// Nets of Sobol's sequence for blocks, which must be powers of two.
+    pub fn by_nets(self) -> Self {
+        Self { nets: true, ..self }
+    }
+
     /// Moves to another φ, given as φ minus the truth; rows given out so far stay.
     pub fn move_to(&mut self, offset: [f64; 3]) {
         self.toy = self.toy.at(offset);
@@ -242,18 +241,20 @@ impl Source for ToyQueries {
     }
 
     fn draw(&mut self, own: u32, count: usize, rng: &mut Stream, draws: &mut Draws) {
-        let Toy { dim, mu, s, .. } = self.toy;
-        let [a, b, c] = self.phi;
-        let sd = c.exp();
-        for _ in 0..count {
-            let row = (self.theta.len() / dim) as u32;
-            let from_q = self.inner == Inner::Mixture && rng.random();
-            for k in 0..dim {
-                let z: f64 = StandardNormal.sample(rng);
-                let theta = if from_q { a * self.x(own)[k] + b + sd * z } else { mu + s * z };
-                self.theta.push(theta);
+        let dim = self.toy.dim;
+        if self.nets {
+            let net = Net::new(dim + 1, rng);
+            for index in 0..count as u32 {
+                let mut point = net.point(index);
+                let from_q = point.next().is_some_and(|coin| self.mixture && coin >= 0.5);
+                self.push(own, from_q, point.map(normal_quantile), draws);
             }
-            draws.push_weighted(row, self.log_weight(row, own));
+            return;
+        }
+        for _ in 0..count {
+            let from_q = self.mixture && rng.random();
+            let normal = StandardNormal.sample_iter(&mut *rng).take(dim);
+            self.push(own, from_q, normal, draws);
         }
     }
 
@@ -263,13 +264,29 @@ impl Source for ToyQueries {
 }
 
 impl ToyQueries {
-    fn log_weight(&self, row: u32, context: u32) -> f64 {
-        match self.inner {
-            Inner::Proposal => 0.0,
-            Inner::Mixture => {
-                self.toy.mixture_log_weight(self.phi, self.theta(row), self.x(context))
-            }
+    /// Adds an inner sample for the outer row `own`: of q or of p̃, made of normal numbers.
+    fn push(
+        &mut self,
+        own: u32,
+        from_q: bool,
+        normal: impl Iterator<Item = f64>,
+        draws: &mut Draws,
+    ) {
+        let Toy { dim, mu, s, .. } = self.toy;
+        let [a, b, c] = self.phi;
+        let row = (self.theta.len() / dim) as u32;
+        for (k, z) in normal.enumerate() {
+            let theta = if from_q { a * self.x(own)[k] + b + c.exp() * z } else { mu + s * z };
+            self.theta.push(theta);
         }
+        draws.push_weighted(row, self.log_weight(row, own));
+    }
+
+    fn log_weight(&self, row: u32, context: u32) -> f64 {
+        if !self.mixture {
+            return 0.0;
+        }
+        self.toy.mixture_log_weight(self.phi, self.theta(row), self.x(context))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::flow::{Groups, SplineFlow};
 use super::{Density, DensityConfig, Evaluator};
 use crate::error::{Error, Result};
-use crate::math::log_mean_exp;
+use crate::math::{log_mean_exp, normal_quantile};
 use crate::parallel;
 use crate::rng::Stream;
 use crate::rows::Rows;
@@ -62,6 +62,24 @@ impl Ensemble {
         } else {
             Vec::new()
         };
+        Base { draws, members }
+    }
+
+    /// Numbers in (0, 1) that a draw of the base is made of by [`Ensemble::base_of`].
+    pub(crate) fn coordinates_of_a_draw(&self) -> usize {
+        self.density.dims().0 + 1
+    }
+
+    /// The draw of the base that each point of the unit cube stands for: its first coordinate chooses the member.
+    pub(crate) fn base_of<'p>(&self, points: impl Iterator<Item = &'p [f64]>, width: f64) -> Base {
+        let (mut draws, mut members) = (Vec::new(), Vec::new());
+        let count = self.members.len();
+        for point in points {
+            draws.extend(point[1..].iter().map(|&u| (width * normal_quantile(u)) as f32));
+            if count > 1 {
+                members.push(((point[0] * count as f64) as usize).min(count - 1));
+            }
+        }
         Base { draws, members }
     }
 

@@ -8,8 +8,11 @@ pub(crate) mod moments;
 pub(crate) mod normal;
 pub(crate) mod particles;
 pub(crate) mod regression;
+mod sobol;
 
 pub use dual::Dual;
 pub(crate) use log_sum::{log_mean_exp, log_sum_exp};
 pub use moments::{Estimate, Moments, mean_and_deviation};
+pub use normal::normal_quantile;
 pub use regression::{Line, line};
+pub use sobol::Net;

@@ -28,6 +28,17 @@ pub(crate) fn quantile(p: f64) -> f64 {
     }
 }
 
+/// z with Φ(z) = p for the standard normal law, for any p; near 1 with the digits that 1 − p has.
+///
+/// ```
+/// use didyma::math::normal_quantile;
+/// assert_eq!(normal_quantile(0.5), 0.0);
+/// assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-14);
+/// ```
+pub fn normal_quantile(p: f64) -> f64 {
+    if p <= 0.5 { quantile(p) } else { -quantile(1.0 - p) }
+}
+
 fn approximate_quantile(p: f64) -> f64 {
     let polynomial = |x: f64, terms: &[f64]| terms.iter().fold(0.0, |sum, term| sum * x + term);
     if p < 0.02425 {

@@ -159,7 +159,7 @@ fn cut_down(config: &Config, rounds: &[RoundReport]) -> Option<String> {
     let rows = match config.train.inner {
         Inner::Batch => config.train.batch as u32,
         // Its blocks come from samples that are made for each row, of which there are enough.
-        Inner::Mixture => return None,
+        Inner::Mixture | Inner::Sobol => return None,
         _ => (successes as f64 * (1.0 - config.train.validation_share)) as u32,
     };
     let pool = Pool::new(0..rows, config.estimator.replacement).ok()?;

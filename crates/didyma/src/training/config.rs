@@ -44,7 +44,7 @@ pub struct TrainConfig {
     pub start: Start,
     /// Where inner samples come from.
     pub inner: Inner,
-    /// Inner samples that are made for each row at the start of a round, where they come from the mixture.
+    /// Inner samples that are made for each row at the start of a round, where they come from the mixture or its nets.
     #[serde(default = "stock")]
     pub stock: usize,
     /// Share of an outer sample's weight below which pairs are trained on at random, without bias; 0 for all pairs.
@@ -102,6 +102,8 @@ pub enum Inner {
     Near,
     /// Half the proposal, half the posterior of the round before at the outer summaries: where q is.
     Mixture,
+    /// The mixture by a digitally shifted net of Sobol's sequence for each row, which is more even than independent samples.
+    Sobol,
     /// All training rows, and an estimate of what they should sum up to.
     Normalised,
 }
@@ -114,7 +116,12 @@ impl Inner {
 
     /// True if the law needs the posteriors of all rounds before.
     pub fn needs_posteriors(self) -> bool {
-        matches!(self, Self::Mixture | Self::Normalised)
+        self.is_made() || self == Self::Normalised
+    }
+
+    /// True if samples are made for every row at the start of a round.
+    pub fn is_made(self) -> bool {
+        matches!(self, Self::Mixture | Self::Sobol)
     }
 }
 
@@ -164,6 +171,7 @@ impl Named for Inner {
         ("batch", Self::Batch),
         ("near", Self::Near),
         ("mixture", Self::Mixture),
+        ("sobol", Self::Sobol),
         ("normalised", Self::Normalised),
     ];
 }

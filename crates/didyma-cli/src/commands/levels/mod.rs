@@ -58,9 +58,10 @@ pub struct LevelsArgs {
     method: Option<Method>,
 
     /// Law of the inner samples: rows of the run (pool), those whose summaries are close to the outer ones more often
-    /// (near), half from the proposal and half from the posterior of the round before at each row's summaries (mixture), or
-    /// rows with an estimate of what they should sum up to (normalised); near and normalised need --coupling excluded. Several,
-    /// with commas between, are compared in a table; batch counts as pool [default: the run's].
+    /// (near), half from the proposal and half from the posterior of the round before at each row's summaries (mixture), the
+    /// same by nets of Sobol's sequence (sobol), or rows with an estimate of what they should sum up to (normalised); near,
+    /// sobol and normalised need --coupling excluded. Several, with commas between, are compared in a table; batch counts as
+    /// pool [default: the run's].
     #[arg(long, value_name = "LAW", value_parser = named::<Inner>(), requires = "dir")]
     #[arg(value_delimiter = ',', conflicts_with = "toy")]
     inner: Vec<Inner>,

@@ -48,15 +48,15 @@ impl TrainedFlow {
                 let ratios = proposal.log_ratios(theta, log_prior, self.threads)?;
                 self.reservoir = Reservoir::Normalised(ratios.into());
             }
-            Inner::Mixture => return self.stocked(block, past),
+            Inner::Mixture | Inner::Sobol => return self.stocked(law, block, past),
         }
         self.inner = self.reservoir.source(0..self.data.len() as u32, Replacement::Without)?;
         Ok(self)
     }
 
-    fn stocked(mut self, size: usize, past: &Past) -> Result<Self> {
+    fn stocked(mut self, inner: Inner, size: usize, past: &Past) -> Result<Self> {
         let failing = past.failing(self.threads)?;
-        let law = past.proposal_law(Inner::Mixture, failing.as_ref())?;
+        let law = past.proposal_law(inner, failing.as_ref())?;
         let (streams, round) = (Streams::new(past.config.seed), past.before.len() as u32 + 1);
         let mut rng = streams.stream(Purpose::LevelRows, round.into(), 0);
         self.outer.shuffle(&mut rng);
@@ -68,6 +68,7 @@ impl TrainedFlow {
             snapshot,
             width: past.config.width,
             size,
+            nets: inner == Inner::Sobol,
             streams,
             purposes: [Purpose::LevelPool, Purpose::LevelStock],
             round,

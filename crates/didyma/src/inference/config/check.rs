@@ -4,6 +4,7 @@ use super::{Config, DensityKind, EnsembleConfig, Inner, Meaning, Proposal, Start
 use crate::density::DensityConfig;
 use crate::density::coordinates::{Scale, Space};
 use crate::error::{Error, Result};
+use crate::math::Net;
 use crate::named::Named;
 use crate::problem::prior::{Parameter, Prior};
 use crate::training::estimator::{Coupling, Estimator, Method, Replacement, Settings};
@@ -20,9 +21,14 @@ impl Config {
         whole("samples", self.samples as u64, 10_000_000)
     }
 
-    /// Refuses a prior that the flow cannot learn as it is, where parameters are neither scaled nor unbounded: one that single
-    /// precision cannot tell apart, or that lies where splines do not act.
+    /// Refuses a prior with more parameters than nets have dimensions, and one that the flow cannot learn as it is, where
+    /// parameters are neither scaled nor unbounded: one that single precision cannot tell apart, or that lies where splines do
+    /// not act.
     pub(crate) fn check_prior(&self, prior: &Prior) -> Result<()> {
+        if self.train.inner == Inner::Sobol && prior.dim() >= Net::MOST {
+            let why = format!("mixture for more than {} parameters", Net::MOST - 1);
+            return Err(Error::setting("train.inner", "sobol", why));
+        }
         if self.coordinates.theta != Scale::None || self.coordinates.space != Space::Bounded {
             return Ok(());
         }
@@ -106,6 +112,7 @@ impl Config {
         if train.inner.is_special() && self.estimator.method != Method::Likelihood {
             self.check_law(train.inner)?;
         }
+        self.check_nets()?;
         if train.inner == Inner::Batch && train.batch < 8 {
             let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
             return Err(Error::setting("train.batch", train.batch, why));
@@ -142,8 +149,9 @@ impl Config {
                 "pool or mixture where the outer theta is an inner sample, too: set estimator.coupling=excluded",
             );
         }
-        if law == Inner::Mixture && self.estimator.replacement == Replacement::With {
-            let why = "without where inner samples come from the mixture (train.inner=mixture)";
+        if law.is_made() && self.estimator.replacement == Replacement::With {
+            let why =
+                "without where inner samples are made for each row (train.inner=mixture or sobol)";
             return Err(Error::setting("estimator.replacement", "with", why));
         }
         self.check_density()?;
@@ -162,13 +170,40 @@ impl Config {
             // Its levels end where the samples do.
             None => m0,
         };
-        if self.train.inner == Inner::Mixture && self.train.stock < block {
+        if self.train.inner.is_made() && self.train.stock < block {
             let why = format!(
-                "at least {block}, the largest block of the estimator, for the mixture's inner samples"
+                "at least {block}, the largest block of the estimator, where inner samples are made for each row"
             );
             return Err(Error::setting("train.stock", self.train.stock, why));
         }
         Ok(())
+    }
+
+    /// Nets of Sobol's sequence, which have blocks of powers of two. They are not independent, so that an outer theta among
+    /// them would not be one of them.
+    fn check_nets(&self) -> Result<()> {
+        let Settings { method, atoms, m0, coupling, .. } = self.estimator;
+        if self.train.inner != Inner::Sobol || method == Method::Likelihood {
+            return Ok(());
+        }
+        if method == Method::Atomic || coupling != Coupling::Excluded {
+            let why = "mixture where the outer theta is an inner sample, too, or set estimator.coupling=excluded: points of a \
+                       net are not independent";
+            return Err(Error::setting("train.inner", "sobol", why));
+        }
+        let sizes = [
+            ("train.stock", self.train.stock),
+            ("estimator.atoms", if method == Method::Nested { atoms } else { 1 }),
+            ("estimator.m0", m0),
+        ];
+        match sizes.into_iter().find(|(_, size)| !size.is_power_of_two()) {
+            Some((name, size)) => Err(Error::setting(
+                name,
+                size,
+                "a power of two where inner samples are nets (train.inner=sobol)",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Inner samples that need the density of the proposal, where it is not known.

@@ -101,11 +101,11 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("train.start", "what later rounds start from: carried (optimiser too), warm or fresh weights"),
     (
         "train.inner",
-        "where inner samples come from: pool, batch, near (rows with close summaries more often), mixture (half the proposal, half the round before's posterior at each row's summaries) or normalised",
+        "where inner samples come from: pool, batch, near (rows with close summaries more often), mixture (half the proposal, half the round before's posterior at each row's summaries), sobol (the mixture by a net of points) or normalised",
     ),
     (
         "train.stock",
-        "inner samples that are made for each row, where they come from the mixture; methods without a top level end there",
+        "inner samples that are made for each row, where they come from the mixture or sobol; methods without a top level end there",
     ),
     (
         "train.thinning",

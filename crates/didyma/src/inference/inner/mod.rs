@@ -51,7 +51,9 @@ impl Run<'_> {
                     law.log_ratios(theta, log_prior, self.machine.threads)?.into(),
                 )
             }
-            Some(Inner::Mixture) => return self.stock(round, coordinates, data),
+            Some(law @ (Inner::Mixture | Inner::Sobol)) => {
+                return self.stock(law, round, coordinates, data);
+            }
         };
         Ok((data, reservoir))
     }
@@ -73,6 +75,7 @@ impl Run<'_> {
 
     fn stock(
         &self,
+        inner: Inner,
         round: u32,
         coordinates: &Coordinates,
         data: Dataset,
@@ -83,6 +86,7 @@ impl Run<'_> {
             snapshot: &self.posteriors[round as usize - 2],
             width: self.config.width,
             size: self.config.train.stock,
+            nets: inner == Inner::Sobol,
             streams: self.streams,
             purposes: [Purpose::InnerPool, Purpose::InnerStock],
             round,

@@ -1,9 +1,10 @@
 //! Inner samples made where q is: half of p̃, half of the posterior of the round before at each row's own x.
 
 use super::proposal::ProposalLaw;
-use crate::density::Dataset;
+use crate::density::{Base, Dataset};
 use crate::error::{Error, Result};
 use crate::inference::posterior::Posterior;
+use crate::math::Net;
 use crate::parallel;
 use crate::rng::{Purpose, Stream, Streams};
 use crate::rows::Rows;
@@ -31,6 +32,8 @@ pub(crate) struct Stocking<'a> {
     pub width: f64,
     /// Samples of a row.
     pub size: usize,
+    /// True if they are those of a net, false if they are independent.
+    pub nets: bool,
     pub streams: Streams,
     /// Of the draws of p̃, and of the samples of each row.
     pub purposes: [Purpose; 2],
@@ -39,14 +42,14 @@ pub(crate) struct Stocking<'a> {
 }
 
 /// Parameters, and what is known of p̃ there.
-struct Points {
+struct Known {
     z: Vec<f32>,
     log_prior: Vec<f64>,
     log_proposal: Vec<f64>,
     log_selection: Vec<f64>,
 }
 
-impl Points {
+impl Known {
     fn new(law: &ProposalLaw, z: Vec<f32>, dim: usize, threads: usize) -> Result<Self> {
         let rows = Rows::new("z", &z, dim)?;
         let log_prior = law.log_prior(rows);
@@ -89,7 +92,8 @@ impl Stocking<'_> {
             let x = places.clone().map(|place| x.row(place));
             self.piece(&data, &of[places.clone()], x, &shared, &mut rng)
         });
-        assemble(data, of, shared, pieces.into_iter().collect::<Result<_>>()?)
+        let (data, stock) = assemble(data, of, shared, pieces.into_iter().collect::<Result<_>>()?)?;
+        Ok((data, if self.nets { stock.of_nets() } else { stock }))
     }
 
     /// Refuses more samples than memory is made for.
@@ -103,10 +107,10 @@ impl Stocking<'_> {
     }
 
     /// Draws of p̃.
-    fn shared(&self, count: usize) -> Result<Points> {
+    fn shared(&self, count: usize) -> Result<Known> {
         let streams = |block| self.streams.stream(self.purposes[0], self.round.into(), block);
         let z = self.law.draw(count, streams, self.threads)?;
-        Points::new(self.law, z, self.snapshot.dim(), self.threads)
+        Known::new(self.law, z, self.snapshot.dim(), self.threads)
     }
 
     /// The samples of some outer rows.
@@ -115,19 +119,18 @@ impl Stocking<'_> {
         data: &Dataset,
         of: &[u32],
         x: impl Iterator<Item = &'x [f64]>,
-        shared: &Points,
+        shared: &Known,
         rng: &mut Stream,
     ) -> Result<Piece> {
         let dim = self.snapshot.dim();
         let features = x.map(|x| self.snapshot.features(x)).collect::<Result<Vec<_>>>()?.concat();
         let x = Rows::new("x", &features, features.len() / of.len())?;
-        let draws = shared.len() as u32;
-        let pick = |_| rng.random::<bool>().then(|| rng.random_range(0..draws));
-        let picks: Vec<Option<u32>> = (0..of.len() * self.size).map(pick).collect();
-        let own = Points::new(self.law, self.draw(x, &picks, rng)?, dim, 1)?;
+        let toss = if self.nets { Self::toss_nets } else { Self::toss };
+        let (picks, base) = toss(self, of.len(), shared.len(), rng);
+        let own = Known::new(self.law, self.draw(x, &picks, &base)?, dim, 1)?;
         let row = |&row: &u32| data.theta().row(row as usize);
         let outer = of.iter().flat_map(row).copied().collect();
-        let outer = Points::new(self.law, outer, dim, 1)?;
+        let outer = Known::new(self.law, outer, dim, 1)?;
         let weights = self.log_weights(x, &picks, [&outer, &own, shared])?;
         let rows = weights.chunks_exact(self.size + 1);
         Ok(Piece {
@@ -139,13 +142,40 @@ impl Stocking<'_> {
         })
     }
 
-    /// Draws of q(· | x) for each row of x, each by a member at random: as many as it has samples that are none of p̃.
-    fn draw(&self, x: Rows<f32>, picks: &[Option<u32>], rng: &mut Stream) -> Result<Vec<f32>> {
+    /// For each sample of so many rows the draw of p̃ that it is, by the toss of a coin, and the base of the others.
+    fn toss(&self, rows: usize, shared: usize, rng: &mut Stream) -> (Vec<Option<u32>>, Base) {
+        let pick = |_| rng.random::<bool>().then(|| rng.random_range(0..shared as u32));
+        let picks: Vec<Option<u32>> = (0..rows * self.size).map(pick).collect();
+        let own = picks.iter().filter(|pick| pick.is_none()).count();
+        let base = self.snapshot.ensemble.base(own, self.width, rng);
+        (picks, base)
+    }
+
+    /// The same by a net for each row. The lower half of the first coordinate is heads, and chooses a draw of p̃; the upper
+    /// half chooses the member that draws.
+    fn toss_nets(&self, rows: usize, shared: usize, rng: &mut Stream) -> (Vec<Option<u32>>, Base) {
         let ensemble = &self.snapshot.ensemble;
+        let (mut picks, mut own) = (Vec::new(), Vec::new());
+        for _ in 0..rows {
+            let net = Net::new(ensemble.coordinates_of_a_draw(), rng);
+            for index in 0..self.size as u32 {
+                let mut point: Vec<f64> = net.point(index).collect();
+                let coin = 2.0 * point[0];
+                picks.push((coin < 1.0).then_some((coin * shared as f64) as u32));
+                if coin >= 1.0 {
+                    point[0] = coin - 1.0;
+                    own.push(point);
+                }
+            }
+        }
+        (picks, ensemble.base_of(own.iter().map(Vec::as_slice), self.width))
+    }
+
+    /// Draws of q(· | x) for each row of x: as many as it has samples that are none of p̃.
+    fn draw(&self, x: Rows<f32>, picks: &[Option<u32>], base: &Base) -> Result<Vec<f32>> {
         let own = |row: &[Option<u32>]| row.iter().filter(|pick| pick.is_none()).count();
         let sizes: Vec<usize> = picks.chunks_exact(self.size).map(own).collect();
-        let base = ensemble.base(sizes.iter().sum(), self.width, rng);
-        ensemble.transport_groups(&base, x, &sizes)
+        self.snapshot.ensemble.transport_groups(base, x, &sizes)
     }
 
     /// Log-weights of the outer θ of each row and of its samples, row after row.
@@ -153,7 +183,7 @@ impl Stocking<'_> {
         &self,
         x: Rows<f32>,
         picks: &[Option<u32>],
-        [outer, own, shared]: [&Points; 3],
+        [outer, own, shared]: [&Known; 3],
     ) -> Result<Vec<f32>> {
         let mut next = 0..;
         let place = |pick: &Option<u32>| match pick {
@@ -168,7 +198,7 @@ impl Stocking<'_> {
         let z: Vec<f32> = all.iter().flat_map(|(of, row)| of.z(*row)).copied().collect();
         let (z, sizes) = (Rows::new("z", &z, self.snapshot.dim())?, vec![self.size + 1; x.len()]);
         let log_q = self.snapshot.ensemble.log_density_of_groups(z, x, &sizes, self.width)?;
-        let weight = |(&(of, row), log_q): (&(&Points, usize), &f64)| {
+        let weight = |(&(of, row), log_q): (&(&Known, usize), &f64)| {
             (log_weight(log_q - of.log_proposal[row]) + of.log_selection[row]) as f32
         };
         Ok(all.iter().zip(&log_q).map(weight).collect())
@@ -185,13 +215,13 @@ fn log_weight(log_ratio: f64) -> f64 {
 fn assemble(
     data: Dataset,
     of: &[u32],
-    shared: Points,
+    shared: Known,
     pieces: Vec<Piece>,
 ) -> Result<(Dataset, Stock)> {
     let dim = data.theta().columns();
     let first = data.len() as u32;
     let mut next = first + shared.log_prior.len() as u32;
-    let Points { mut z, mut log_prior, .. } = shared;
+    let Known { mut z, mut log_prior, .. } = shared;
     let (mut rows, mut log_weights, mut outer) = (Vec::new(), Vec::new(), Vec::new());
     for piece in pieces {
         z.extend(piece.z);

@@ -92,7 +92,7 @@ fn numbers() -> Vec<f64> {
 }
 
 /// Samples for the first 40 rows, and the dataset with them.
-fn stock(law: &ProposalLaw, snapshot: &Posterior, size: usize) -> (Dataset, Stock) {
+fn stock(law: &ProposalLaw, snapshot: &Posterior, size: usize, nets: bool) -> (Dataset, Stock) {
     let x = numbers();
     let narrow: Vec<f32> = x.iter().map(|&x| x as f32).collect();
     let z = Rows::new("z", &narrow, 1).unwrap();
@@ -102,6 +102,7 @@ fn stock(law: &ProposalLaw, snapshot: &Posterior, size: usize) -> (Dataset, Stoc
         snapshot,
         width: WIDTH,
         size,
+        nets,
         streams: Streams::new(5),
         purposes: [Purpose::InnerPool, Purpose::InnerStock],
         round: 3,
@@ -117,10 +118,19 @@ const WIDTH: f64 = 1.2;
 /// Weighted samples of every row have the mean of p̃: of 1, and of z and z². Half of the samples are the row's own.
 #[test]
 fn weighted_samples_have_the_moments_of_the_proposal() {
-    let size = 4000;
+    weighted_moments(4000, false);
+}
+
+/// The same by nets: what is even has smaller errors than these bounds.
+#[test]
+fn weighted_nets_have_the_moments_of_the_proposal() {
+    weighted_moments(4096, true);
+}
+
+fn weighted_moments(size: usize, nets: bool) {
     let (prior, coordinates, posteriors) = (prior(), coordinates(), posteriors());
     let law = ProposalLaw::new(&config(), &prior, &coordinates, &SIMULATIONS, &posteriors).unwrap();
-    let (data, stock) = stock(&law, &posteriors[1], size);
+    let (data, stock) = stock(&law, &posteriors[1], size, nets);
     let (grid, log_p, step) = on_a_grid(&law);
     let mut bank = Bank::new(stock.into());
     let (mut own, mut all) = (0.0, 0.0);
@@ -137,7 +147,7 @@ fn weighted_samples_have_the_moments_of_the_proposal() {
                 terms.map(|(&row, w)| w.exp() * at(data.theta().row(row as usize)[0])).collect();
             let mean = terms.iter().sum::<f64>() / size as f64;
             let variance = terms.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / size as f64;
-            // Half of the variance is that of 4000 shared draws, of which 2000 are picked; 2e-3 is what quadrature misses.
+            // Half of the variance is that of 4000 shared draws, of which half are picked; 2e-3 is what quadrature misses.
             let error = 4.5 * (variance / size as f64 + 0.5 * variance / ROWS as f64).sqrt() + 2e-3;
             assert!(power > 0 || error < 0.1, "{error}");
             assert!((mean - expected).abs() < error, "{row} {power}: {mean}, {expected} ± {error}");
@@ -151,14 +161,20 @@ fn weighted_samples_have_the_moments_of_the_proposal() {
 /// the fixed point of inclusive losses rests.
 #[test]
 fn log_weights_are_those_of_the_densities() {
+    for (size, nets) in [(30, false), (32, true)] {
+        compare_log_weights(size, nets);
+    }
+}
+
+fn compare_log_weights(size: usize, nets: bool) {
     let (prior, coordinates, posteriors) = (prior(), coordinates(), posteriors());
     let law = ProposalLaw::new(&config(), &prior, &coordinates, &SIMULATIONS, &posteriors).unwrap();
-    let (data, stock) = stock(&law, &posteriors[1], 30);
+    let (data, stock) = stock(&law, &posteriors[1], size, nets);
     let mut bank = Bank::new(stock.into());
     let mut spread = 0.0f64;
     for row in 0..40 {
         let mut draws = Draws::default();
-        bank.draw(row, 30, &mut Streams::new(1).stream(Purpose::Plan, 0, 0), &mut draws);
+        bank.draw(row, size, &mut Streams::new(1).stream(Purpose::Plan, 0, 0), &mut draws);
         let mut found = draws.log_weights().to_vec();
         found.push(bank.outer_log_weight(row));
         let all = draws.rows().iter().chain([&row]);
@@ -167,7 +183,7 @@ fn log_weights_are_those_of_the_densities() {
         let log_p = law.log_density_of_all(z, &law.log_prior(z), 1).unwrap();
         let x = [data.x().row(row as usize)[0]];
         let (x, ensemble) = (Rows::new("x", &x, 1).unwrap(), &posteriors[1].ensemble);
-        let log_q = ensemble.log_density_of_groups(z, x, &[31], WIDTH).unwrap();
+        let log_q = ensemble.log_density_of_groups(z, x, &[size + 1], WIDTH).unwrap();
         for ((found, log_p), log_q) in found.iter().zip(&log_p).zip(&log_q) {
             let expected = log_p - (0.5 * (log_p.exp() + log_q.exp())).ln();
             // Densities come from one pass in single precision.

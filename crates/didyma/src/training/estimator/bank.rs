@@ -16,6 +16,8 @@ pub struct Stock {
     log_weights: Vec<f32>,
     /// log p̃ − log r of the outer θ, by place.
     outer: Vec<f32>,
+    /// True if the samples of a row are a net in its order, each aligned run of which is one.
+    is_net: bool,
 }
 
 impl Stock {
@@ -34,7 +36,12 @@ impl Stock {
         let count = of.iter().max().map_or(0, |&row| row as usize + 1);
         let mut places = vec![Self::NONE; count];
         of.iter().zip(0..).for_each(|(&row, place)| places[row as usize] = place);
-        Self { places, size, rows, log_weights, outer }
+        Self { places, size, rows, log_weights, outer, is_net: false }
+    }
+
+    /// These samples, those of a row being a net in their order: every aligned run of 2^k of them has one law for its k.
+    pub fn of_nets(self) -> Self {
+        Self { is_net: true, ..self }
     }
 
     /// The place of an outer row.
@@ -49,6 +56,9 @@ impl Stock {
 
 /// Blocks of a [`Stock`]: a random choice without replacement among an outer row's samples. These are independent and of one
 /// law, so that such a block is a block of independent samples, and the levels telescope as with fresh ones.
+///
+/// Of a net a block is an aligned run of 2^k samples at random. Its halves are aligned runs, too, and have the law of smaller
+/// blocks, on which the telescope rests.
 ///
 /// ```
 /// use didyma::estimator::{Bank, Draws, Source, Stock};
@@ -86,6 +96,14 @@ impl Source for Bank {
         let size = stock.size;
         assert!(count <= size, "a block no larger than the samples of a row");
         let first = stock.place(own) * size;
+        if stock.is_net {
+            assert!(count.is_power_of_two() && size % count == 0, "an aligned run of a net");
+            let run = first + rng.random_range(0..size / count) * count;
+            for place in run..run + count {
+                draws.push_weighted(stock.rows[place], stock.log_weights[place].into());
+            }
+            return;
+        }
         // A shuffle of any order is uniform, but a plan depends on its random stream alone: the order begins anew.
         (0u32..).zip(&mut *order).for_each(|(i, place)| *place = i);
         for step in 0..count {
@@ -104,6 +122,31 @@ impl Source for Bank {
 mod tests {
     use super::*;
     use crate::rng::{Purpose, Streams};
+
+    /// Blocks of a net are its aligned runs, equally often.
+    #[test]
+    fn blocks_of_a_net_are_aligned_runs() {
+        let weights = (10..18).map(|i| i as f32).collect();
+        let stock = Stock::new(&[5], (10..18).collect(), weights, vec![0.5]).of_nets();
+        let mut bank = Bank::new(stock.into());
+        let mut rng = Streams::new(1).stream(Purpose::Plan, 0, 0);
+        for size in [1, 2, 4, 8] {
+            let (mut counts, blocks) = (vec![0u32; 8 / size], 10_000);
+            for _ in 0..blocks {
+                let mut draws = Draws::default();
+                bank.draw(5, size, &mut rng, &mut draws);
+                let first = draws.rows()[0];
+                assert!((first..).zip(draws.rows()).all(|(expected, &row)| row == expected));
+                assert_eq!((draws.log_weights()[0], (first - 10) % size as u32), (first.into(), 0));
+                counts[(first as usize - 10) / size] += 1;
+            }
+            // Binomial with p = size/8: 4.5 standard deviations.
+            let p = size as f64 / 8.0;
+            let error = 4.5 * (f64::from(blocks) * p * (1.0 - p)).sqrt();
+            let expected = f64::from(blocks) * p;
+            assert!(counts.iter().all(|&count| (f64::from(count) - expected).abs() <= error));
+        }
+    }
 
     /// Every sample of the row, and none of another one, comes equally often to every place of a block, with its weight.
     #[test]

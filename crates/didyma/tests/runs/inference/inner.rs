@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 fn tiny(law: Inner) -> Config {
     let mut config = small(Config::new(Profile::Default, Method::Tgrr));
     (config.rounds, config.train.epochs, config.train.inner) = (3, 4, law);
-    if matches!(law, Inner::Near | Inner::Normalised) {
+    if matches!(law, Inner::Near | Inner::Normalised | Inner::Sobol) {
         config.estimator.coupling = Coupling::Excluded;
     }
     config
@@ -22,7 +22,7 @@ fn tiny(law: Inner) -> Config {
 /// The bound of `a_gaussian_posterior_is_found_by_every_algorithm`, whose derivation holds here.
 #[test]
 fn a_gaussian_posterior_is_found_by_every_law() {
-    for law in [Inner::Near, Inner::Mixture, Inner::Normalised] {
+    for law in [Inner::Near, Inner::Mixture, Inner::Sobol, Inner::Normalised] {
         let mut config = tiny(law);
         config.simulations = 500;
         config.flow.units = 24;
@@ -37,7 +37,7 @@ fn a_gaussian_posterior_is_found_by_every_law() {
 #[test]
 fn from_any_event_a_run_ends_with_the_same_bytes() {
     let task = Task::named("two-moons").unwrap();
-    for law in [Inner::Near, Inner::Mixture, Inner::Normalised] {
+    for law in [Inner::Near, Inner::Mixture, Inner::Sobol, Inner::Normalised] {
         let mut config = tiny(law);
         (config.ensemble.members, config.prior_share) = (2, 0.2);
         let mut keeper = Keeper::default();
@@ -195,6 +195,16 @@ fn laws_that_cannot_be_right_are_refused() {
             Settings { coupling: Coupling::Excluded, ..Settings::paper(Method::Atomic) };
     };
     refused(Inner::Normalised, atomic, "atomic");
+    refused(Inner::Sobol, include, "coupling=excluded");
+    for (setting, change) in [
+        ("train.stock is 96", (|config| config.train.stock = 96) as fn(&mut Config)),
+        ("estimator.m0 is 3", |config| config.estimator.m0 = 3),
+    ] {
+        let mut config = tiny(Inner::Sobol);
+        change(&mut config);
+        let told = config.check().unwrap_err().to_string();
+        assert!(told.contains(setting) && told.contains("power of two"), "{told}");
+    }
     let mut config = tiny(Inner::Mixture);
     config.estimator.replacement = Replacement::With;
     let told = config.check().unwrap_err().to_string();
