@@ -8,6 +8,7 @@ mod engine;
 pub mod estimator;
 mod fit;
 mod fit_state;
+pub(crate) mod levels;
 pub(crate) mod reservoir;
 
 pub use crate::density::{Cpu, Evaluator};

@@ -1,53 +1,19 @@
-//! What can be measured about an estimator: its levels and their rates, its variance and its cost.
+//! The levels of a run's estimator on its flow.
 
-mod batches;
 mod laws;
-mod study;
-mod trained;
 
-pub use crate::math::moments::Estimate;
-pub use crate::math::regression::Slope;
-pub use batches::{BatchMoments, measure_batches};
+pub use crate::training::levels::{
+    BaseTerm, BatchMoments, Estimate, Evaluated, LevelMoments, LevelReport, LevelStudy, Objective,
+    Slope, TrainedFlow, measure_batches,
+};
 pub(crate) use laws::Past;
-pub use study::{BaseTerm, LevelMoments, LevelReport, LevelStudy};
-pub use trained::TrainedFlow;
 
-use crate::error::Result;
-use crate::inference::config::Config;
-use crate::rng::Stream;
-use crate::training::estimator::{Alpha, Blocks, Coupling, Method, Plan, Settings, Source, Tails};
-
-/// Something whose loss and gradient can be evaluated query by query: a toy, or a flow with its
-/// dataset.
-pub trait Objective: Source {
-    /// Number of parameters that the gradient has.
-    fn gradient_len(&self) -> usize;
-
-    /// Starts anew, and fills `rows` with those of `queries` outer samples.
-    fn outer(&mut self, queries: usize, rng: &mut Stream, rows: &mut Vec<u32>);
-
-    /// Loss of a plan on rows given out since; its gradient replaces `gradient`.
-    fn evaluate(&mut self, plan: &Plan, gradient: &mut [f64]) -> Result<f64>;
-
-    /// Evaluations of log q that an inner sample takes.
-    fn evaluations(&self) -> f64 {
-        1.0
-    }
-
-    /// Plans that are best evaluated together. If it is more than 1, plans stay valid when [`Objective::outer`] starts
-    /// anew.
-    fn at_once(&self) -> usize {
-        1
-    }
-
-    /// Evaluates each plan by itself, into the place of the same number.
-    fn evaluate_all(&mut self, plans: &[Plan], found: &mut [Evaluated]) -> Result<()> {
-        for (plan, found) in plans.iter().zip(found) {
-            found.loss = self.evaluate(plan, &mut found.gradient)?;
-        }
-        Ok(())
-    }
-}
+use crate::error::{Error, Result};
+use crate::inference::SimulatedRow;
+use crate::inference::config::{Config, Meaning};
+use crate::inference::posterior::Posterior;
+use crate::inference::simulations::Records;
+use crate::training::estimator::{Alpha, Blocks, Coupling, Method, Settings, Source, Tails};
 
 /// The settings of a run's estimator for a study of its levels, fitted to its simulations as its training was; of
 /// another method if one is given, and of TGRR if the run's own has no levels.
@@ -67,11 +33,35 @@ pub fn level_settings(run: &Config, method: Option<Method>, source: &impl Source
     Settings { method, base, top, alpha, tails, coupling, blocks, ..usual }.fitted_to(source)
 }
 
-/// What a plan was evaluated to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evaluated {
-    /// The loss.
-    pub loss: f64,
-    /// Its gradient.
-    pub gradient: Vec<f64>,
+impl LevelStudy {
+    /// A study of a run's estimator on its flow, of levels that its simulations can fill.
+    pub fn of_flow(run: &Config, flow: &TrainedFlow, highest: u32, budget: usize) -> Self {
+        let settings = level_settings(run, None, flow);
+        let filled = (flow.largest_block() / settings.m0.max(1)).checked_ilog2().unwrap_or(0);
+        Self { settings, highest: filled.min(highest), budget }
+    }
+}
+
+impl TrainedFlow {
+    /// The flow of a posterior on these simulations, those of the rounds that it was trained in: their parameters are a
+    /// sample of the proposal, and the successful ones are outer samples. What a failure means says whether failed ones are
+    /// inner samples, as in training. Of an ensemble it is the first member.
+    pub fn of_posterior(
+        posterior: &Posterior,
+        mut simulations: Vec<SimulatedRow>,
+        failures: Meaning,
+        threads: usize,
+    ) -> Result<Self> {
+        simulations.retain(|row| row.x.is_ok() || failures == Meaning::Outcome);
+        let Posterior { prior, coordinates, ensemble, .. } = posterior;
+        let Some(flow) = posterior.model().flow() else {
+            let why = "a run that trains a flow: a score has no log q to take levels of";
+            return Err(Error::setting("the run's density", "score", why));
+        };
+        let dims = (flow.config().theta_dim, flow.config().x_dim);
+        let records = Records::new(dims, simulations.len(), simulations);
+        records.check()?;
+        let data = records.dataset(prior, coordinates)?;
+        Self::new(flow.clone(), ensemble.members()[0].clone(), data, threads)
+    }
 }

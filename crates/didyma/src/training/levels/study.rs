@@ -1,15 +1,14 @@
 //! Moments of the level differences, and the rates at which they fall.
 
-use super::{Evaluated, Objective, TrainedFlow, level_settings};
+use super::{Evaluated, Objective};
 use crate::error::{Error, Result};
-use crate::inference::config::Config;
 use crate::math::moments::Moments;
 use crate::math::regression::{Slope, log2_slope};
 use crate::named::Named;
 use crate::rng::{Purpose, Streams};
 use crate::training::estimator::alpha::{LEAST_RATE, best_tails, variance_cost};
 use crate::training::estimator::{
-    Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Plan, Settings, Source,
+    Blocks, Coupling, Estimator, LARGEST_BLOCK, Method, Plan, Settings,
 };
 use serde::Serialize;
 use std::ops::RangeInclusive;
@@ -108,13 +107,6 @@ impl LevelStudy {
     /// A study of this estimator as it is usually made: levels up to 6, a million evaluations each.
     pub fn new(settings: Settings) -> Self {
         Self { settings, highest: 6, budget: 1_000_000 }
-    }
-
-    /// A study of a run's estimator on its flow, of levels that its simulations can fill.
-    pub fn of_flow(run: &Config, flow: &TrainedFlow, highest: u32, budget: usize) -> Self {
-        let settings = level_settings(run, None, flow);
-        let filled = (flow.largest_block() / settings.m0.max(1)).checked_ilog2().unwrap_or(0);
-        Self { settings, highest: filled.min(highest), budget }
     }
 
     /// Refuses levels that cannot be measured, and methods without levels.

@@ -3,11 +3,7 @@
 use super::{Evaluated, Objective};
 use crate::density::Dataset;
 use crate::density::flow::{Gradient, SplineFlow, Tape};
-use crate::error::{Error, Result};
-use crate::inference::SimulatedRow;
-use crate::inference::config::Meaning;
-use crate::inference::posterior::Posterior;
-use crate::inference::simulations::Records;
+use crate::error::Result;
 use crate::network::kernel::{PANEL, Real};
 use crate::parallel;
 use crate::rng::Stream;
@@ -52,13 +48,13 @@ const QUERIES_OF_A_THREAD: usize = 4;
 pub struct TrainedFlow {
     flow: SplineFlow,
     params: Vec<f32>,
-    pub(super) data: Dataset,
+    pub(crate) data: Dataset,
     /// The supply of inner samples, and their source.
-    pub(super) reservoir: Reservoir,
-    pub(super) inner: InnerSource,
+    pub(crate) reservoir: Reservoir,
+    pub(crate) inner: InnerSource,
     /// Rows that are outer samples: others have no x.
-    pub(super) outer: Vec<u32>,
-    pub(super) threads: usize,
+    pub(crate) outer: Vec<u32>,
+    pub(crate) threads: usize,
     /// What the threads work with, between their calls.
     idle: Mutex<Vec<Worker>>,
 }
@@ -85,28 +81,6 @@ impl TrainedFlow {
         let reservoir = Reservoir::Pool;
         let inner = reservoir.source(0..data.len() as u32, Replacement::Without)?;
         Ok(Self { flow, params, data, reservoir, inner, outer, threads, idle })
-    }
-
-    /// The flow of a posterior on these simulations, those of the rounds that it was trained in: their parameters are a
-    /// sample of the proposal, and the successful ones are outer samples. What a failure means says whether failed ones are
-    /// inner samples, as in training. Of an ensemble it is the first member.
-    pub fn of_posterior(
-        posterior: &Posterior,
-        mut simulations: Vec<SimulatedRow>,
-        failures: Meaning,
-        threads: usize,
-    ) -> Result<Self> {
-        simulations.retain(|row| row.x.is_ok() || failures == Meaning::Outcome);
-        let Posterior { prior, coordinates, ensemble, .. } = posterior;
-        let Some(flow) = posterior.model().flow() else {
-            let why = "a run that trains a flow: a score has no log q to take levels of";
-            return Err(Error::setting("the run's density", "score", why));
-        };
-        let dims = (flow.config().theta_dim, flow.config().x_dim);
-        let records = Records::new(dims, simulations.len(), simulations);
-        records.check()?;
-        let data = records.dataset(prior, coordinates)?;
-        Self::new(flow.clone(), ensemble.members()[0].clone(), data, threads)
     }
 
     /// Rows that samples are drawn from.
