@@ -79,7 +79,12 @@ class Posterior:
     @property
     def dim(self) -> int: ...
     def sample(
-        self, sample_shape: _Shape, x: ArrayLike | None = None, *, seed: int | None = None
+        self,
+        sample_shape: _Shape,
+        x: ArrayLike | None = None,
+        *,
+        seed: int | None = None,
+        points: str = "random",
     ) -> NDArray[np.float64]: ...
     def log_prob(self, theta: ArrayLike, x: ArrayLike | None = None) -> NDArray[np.float64]: ...
     @staticmethod

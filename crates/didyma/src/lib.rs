@@ -79,7 +79,7 @@ pub use evaluation::{TaskJudge, abc, levels, metrics};
 pub use flow::{FlowConfig, SplineFlow, Tape};
 pub use infer::{Found, Infer, infer};
 pub use inference::{
-    Assignment, EpochRecord, Event, Inference, Judge, MemberReport, Observer, Posterior,
+    Assignment, EpochRecord, Event, Inference, Judge, MemberReport, Observer, Points, Posterior,
     RoundReport, SampleStreams, Scores, SimulatedRow, State, Training, config, failures,
     infer_from, propose, steps, truncation,
 };

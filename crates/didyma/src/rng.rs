@@ -87,6 +87,8 @@ pub enum Purpose {
     LevelPool = 31,
     /// [`Purpose::InnerStock`] of a study of levels.
     LevelStock = 32,
+    /// Queries by which the levels of a round are chosen.
+    LevelChoice = 33,
 }
 
 /// All random streams of a run.

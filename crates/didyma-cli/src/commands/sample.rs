@@ -1,22 +1,23 @@
 //! `didyma sample`: draws from a run's posterior.
 
-use crate::arguments::{RunArgs, columns_of, count};
+use crate::arguments::{RunArgs, columns_of, count, named};
 use crate::output::{check_out, print, tell, write};
 use crate::{DONE, ExitCode};
 use anyhow::bail;
 use clap::Parser;
-use didyma::SampleStreams;
 use didyma::rng::{Purpose, Streams};
 use didyma::run::{RunDir, Summaries};
 use didyma::storage::Table;
 use didyma::tasks::Task;
+use didyma::{Points, SampleStreams};
 use std::path::{Path, PathBuf};
 
 /// Draw samples from a run's posterior.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
   didyma sample runs/two-moons-tgrr-1 -n 5000 --out samples.csv
-  didyma sample runs/two-moons-tgrr-1 --observation other.csv")]
+  didyma sample runs/two-moons-tgrr-1 --observation other.csv
+  didyma sample runs/two-moons-tgrr-1 -n 4096 --points sobol --out even.csv")]
 pub struct SampleArgs {
     /// Directory of the run.
     #[arg(value_name = "DIR")]
@@ -31,6 +32,11 @@ pub struct SampleArgs {
     /// well: a warning tells if it is far.
     #[arg(long, value_name = "FILE")]
     pub observation: Option<PathBuf>,
+
+    /// How samples are spread: independently (random), or more evenly, by Sobol's sequence (sobol): means over a power of two
+    /// of them have smaller errors.
+    #[arg(long, value_name = "NAME", default_value = "random", value_parser = named::<Points>())]
+    pub points: Points,
 
     /// CSV file to write [default: to the terminal].
     #[arg(long, value_name = "FILE")]
@@ -55,7 +61,7 @@ pub fn run(args: &SampleArgs) -> anyhow::Result<ExitCode> {
     };
     // Other numbers than those of posterior.csv, which are round 0.
     let streams = Streams::new(args.run.seed);
-    let from = SampleStreams::new(streams, Purpose::Posterior, 1);
+    let from = SampleStreams::new(streams, Purpose::Posterior, 1).by(args.points);
     let found = posterior.sample_at(&x, args.count, from, args.run.threads.count())?;
     let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
     write(Table { columns: names.len(), names, data: found.theta }, args.out.as_deref())?;

@@ -104,11 +104,11 @@ fn laws_of_inner_samples_are_compared() {
     let folder = Folder::new("laws");
     let dir = run(&folder, "tiny", "200", &[]);
     let excluded = ["levels", &dir, "--coupling", "excluded", "--budget", "2000"];
-    let all = [&excluded[..], &["--inner", "pool,near,batch,mixture,normalised"]].concat();
+    let all = [&excluded[..], &["--inner", "pool,near,batch,mixture,sobol,normalised"]].concat();
     let found = json(&all);
     let laws = found.as_array().expect("one for each law");
     let names: Vec<_> = laws.iter().map(|law| law["inner"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["pool", "near", "mixture", "normalised"]);
+    assert_eq!(names, ["pool", "near", "mixture", "sobol", "normalised"]);
     for key in ["r2", "r2_se", "r2_safe", "variance_cost"] {
         assert!(laws.iter().all(|law| number(&law[key]).is_finite()), "{key}");
     }
@@ -117,9 +117,12 @@ fn laws_of_inner_samples_are_compared() {
     assert_eq!(laws[2], json(&[&excluded[..], &["--inner", "mixture", "--threads", "3"]].concat()));
     let told = text(&didyma(&all).stdout);
     assert!(told.starts_with("levels of the run tiny, excluded coupling"), "{told}");
-    assert!(told.lines().filter(|line| line.contains(" ± ")).count() == 4, "{told}");
+    assert!(told.lines().filter(|line| line.contains(" ± ")).count() == 5, "{told}");
 
     refused(&["levels", &dir, "--inner", "near"], &["near", "--coupling excluded"]);
+    refused(&["levels", &dir, "--inner", "sobol"], &["sobol", "--coupling excluded"]);
+    let odd = ["--inner", "sobol", "--m0", "3"];
+    refused(&[&excluded[..], &odd].concat(), &["samples of a block is", "power of two"]);
     refused(&["levels", &dir, "--inner", "far"], &["--inner", "mixture", "normalised"]);
     refused(&["levels", "--toy", "mild", "--inner", "near"], &["--inner", "cannot be used with"]);
     let plot = folder.file("laws.svg");

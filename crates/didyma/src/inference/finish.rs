@@ -74,6 +74,7 @@ impl Run<'_> {
             members: if members.len() > 1 { members } else { Vec::new() },
             disagreement,
             inner: self.inner_law(round).filter(|_| self.config.train.inner.is_special()),
+            levels: training.levels.clone(),
             drawn_elsewhere: self.drawn_elsewhere,
             recentred: training.recentred,
             device: self.trained_on(),

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::inference::config::{Config, Validation};
 use crate::inference::events::{Event, Observer};
 use crate::rng::Streams;
+use crate::training::estimator::Settings;
 use crate::training::{
     Engine, EpochReport, Fit, FitState, Machine, Noise, Reservoir, ScoreEngine, TrainRows,
 };
@@ -25,6 +26,8 @@ pub(super) struct Course<'a> {
     pub rows: Vec<TrainRows>,
     /// The supply of their inner samples.
     pub reservoir: Reservoir,
+    /// The estimator of their losses.
+    pub estimator: Settings,
     /// Threads and device of each member.
     pub machine: Machine,
 }
@@ -96,7 +99,7 @@ impl Course<'_> {
         let rows = self.rows[member].clone();
         let early = self.round < config.rounds;
         let train = if early { config.train.of_early_round() } else { config.train };
-        let mut fit = Fit::new(&train, &config.estimator, streams, self.round, rows, reservoir)?;
+        let mut fit = Fit::new(&train, &self.estimator, streams, self.round, rows, reservoir)?;
         let tell = &mut |report: &EpochReport, state: &FitState| {
             let (answer, heard) = channel();
             // Nobody listens any more if the thread of the run panicked.

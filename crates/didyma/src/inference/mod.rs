@@ -7,6 +7,7 @@ pub(crate) mod events;
 pub mod failures;
 mod finish;
 pub(crate) mod inner;
+mod levels;
 mod members;
 pub(crate) mod posterior;
 mod proposals;
@@ -19,7 +20,7 @@ pub mod truncation;
 
 pub use assignment::Assignment;
 pub use events::{Event, Observer};
-pub use posterior::{Posterior, SampleStreams};
+pub use posterior::{Points, Posterior, SampleStreams};
 pub use rounds::{infer_from, propose};
 pub(crate) use state::sound;
 pub use state::{

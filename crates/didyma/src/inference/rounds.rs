@@ -213,11 +213,17 @@ impl<'a> Run<'a> {
         let data = self.records.dataset(self.problem.prior(), coordinates)?;
         let clock = Instant::now();
         let (data, reservoir) = self.reservoir(round, coordinates, data)?;
-        training.seconds += clock.elapsed().as_secs_f64();
         let rows = (0..training.members.len() as u32).map(|member| {
             let rows = split(&self.records, self.config, round, self.streams.of_member(member))?;
             Ok(self.failing.1.iter().fold(rows, |rows, failing| failing.applied(rows)))
         });
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        if self.chooses_levels(training) {
+            training.levels = self.choose_levels(training, &data, &reservoir, &rows[0])?;
+        }
+        training.seconds += clock.elapsed().as_secs_f64();
+        let given = &self.config.estimator;
+        let estimator = training.levels.as_ref().map(|levels| levels.applied(given));
         let left = training.members.iter().filter(|fit| fit.stop.is_none()).count();
         let at_once = self.machine.at_once(left);
         let course = Course {
@@ -225,8 +231,9 @@ impl<'a> Run<'a> {
             config: self.config,
             density: self.density()?,
             data: &data,
-            rows: rows.collect::<Result<_>>()?,
+            rows,
             reservoir,
+            estimator: estimator.unwrap_or_else(|| given.clone()),
             machine: self.machine.part(at_once),
         };
         course.run(training, at_once, observer)
@@ -266,10 +273,10 @@ impl<'a> Run<'a> {
             FitState::new(begun)
         });
         let members = members.collect();
-        Ok(Training { round, coordinates, recentred, members, seconds: 0.0 })
+        Ok(Training { round, coordinates, recentred, levels: None, members, seconds: 0.0 })
     }
 
-    fn density(&self) -> Result<Density> {
+    pub(super) fn density(&self) -> Result<Density> {
         Density::new(
             self.config.shape(self.problem.prior().dim(), self.problem.observation().len()),
         )

@@ -6,6 +6,7 @@ use crate::inference::failures::ValidityReport;
 use crate::inference::posterior::Posterior;
 use crate::math::Estimate;
 use crate::problem::Oddity;
+use crate::training::levels::LevelChoice;
 use crate::training::{EngineState, EpochReport, FitState, Inner, StopReason};
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,9 @@ pub struct RoundReport {
     /// The law of the inner samples, where the settings ask for another one than the pool's or the batch's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Inner>,
+    /// The levels that were chosen for the round, where the settings do not give them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<LevelChoice>,
     /// True if somebody else drew parameters of this round or of one between it and the first: their proposal has no density
     /// that is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -223,6 +227,8 @@ pub struct Training {
     pub coordinates: Coordinates,
     /// Whether they are new in this round.
     pub recentred: bool,
+    /// The levels that were chosen for it, where the settings do not give them.
+    pub levels: Option<LevelChoice>,
     /// The state of training of each member.
     pub members: Vec<FitState>,
     /// Wall-clock time of all of them together.

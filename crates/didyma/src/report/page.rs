@@ -2,7 +2,7 @@
 
 use super::data::{Comparison, RunData};
 use super::figures::{Figure, Kind};
-use super::text::{advice, command, parameter_lines, reassurance};
+use super::text::{advice, command, level_table, parameter_lines, reassurance};
 use crate::error::Result;
 use crate::run::{Findings, REPORT};
 use crate::storage::files::write_inside;
@@ -24,6 +24,7 @@ pub fn page(runs: &Comparison) -> String {
             main.push_str(&parameters(runs));
         }
     }
+    main.extend(level_table(&runs.first().summary.rounds).filter(|_| runs.len() == 1));
     main.push_str(&made(runs));
     document(&title(runs), &names, &facts(runs), &main)
 }

@@ -5,6 +5,7 @@ use crate::density::coordinates::Coordinates;
 use crate::error::{Error, FileFault, Result};
 use crate::inference::Training;
 use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
+use crate::training::levels::LevelChoice;
 use crate::training::{Best, EngineState, FitState, StopReason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,6 +27,8 @@ struct Description {
     alone: Option<Member>,
     coordinates: Coordinates,
     recentred: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    levels: Option<LevelChoice>,
     #[serde(default)]
     seconds_together: Option<f64>,
 }
@@ -54,6 +57,7 @@ impl RunDir {
             members: training.members.iter().map(Member::new).collect(),
             coordinates: training.coordinates.clone(),
             recentred: training.recentred,
+            levels: training.levels.clone(),
             alone: None,
             seconds_together: Some(training.seconds),
         };
@@ -142,7 +146,7 @@ fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
     let Ok([params, m, v, best]) = <[Vec<f32>; 4]>::try_from(tensors) else {
         return Err(corrupted(&"tensors are missing"));
     };
-    let Description { round, mut members, alone, coordinates, recentred, .. } = found;
+    let Description { round, mut members, alone, coordinates, recentred, levels, .. } = found;
     members.extend(alone.filter(|_| members.is_empty()));
     let first = members.first().map_or(0.0, |member| member.seconds);
     let seconds = found.seconds_together.unwrap_or(first);
@@ -161,5 +165,5 @@ fn decode(file: TensorFile, manifest: &Value) -> Decoded<Training> {
     };
     let members = members.into_iter().map(&mut next).collect::<Option<Vec<_>>>();
     let members = members.ok_or_else(|| corrupted(&"its tensors have different lengths"))?;
-    Ok(Training { round, coordinates, recentred, members, seconds })
+    Ok(Training { round, coordinates, recentred, levels, members, seconds })
 }

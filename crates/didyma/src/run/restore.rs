@@ -79,7 +79,8 @@ impl RunDir {
             FitState { stop: Some(*stop), ..FitState::new(EngineState::fresh(params)) }
         });
         let (members, recentred) = (members.collect(), last.recentred);
-        Ok(Training { round: last.round, coordinates, recentred, members, seconds: 0.0 })
+        let (round, levels) = (last.round, last.levels.clone());
+        Ok(Training { round, coordinates, recentred, levels, members, seconds: 0.0 })
     }
 
     /// The posterior of the last finished round.

@@ -2,10 +2,11 @@
 
 use super::{Manifest, RunDir, SUMMARY, warnings};
 use crate::error::Result;
-use crate::inference::config::{Config, Inner};
+use crate::inference::config::{Config, Inner, LevelSource};
 use crate::inference::{RoundReport, sound};
 use crate::named::Named;
 use crate::storage::files::read_inside;
+use crate::training::estimator::alpha::LEAST_RATE;
 use crate::training::estimator::{Method, Pool, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +92,8 @@ fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
     found.extend(oddities.iter().map(|odd| odd.sentence(&manifest.summary_name(odd.summary))));
     found.extend(warnings::of_failures(config, rounds));
     found.extend(other_law(config, rounds));
+    found.extend(unmeasured_levels(config, rounds));
+    found.extend(slow_levels(config, rounds));
     for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
         let number = round.round;
         found.push(format!(
@@ -129,6 +132,34 @@ fn other_law(config: &Config, rounds: &[RoundReport]) -> Option<String> {
             asked.name()
         )
     })
+}
+
+/// Rounds whose levels could not be chosen by what was measured.
+fn unmeasured_levels(config: &Config, rounds: &[RoundReport]) -> Option<String> {
+    let asked = config.train.levels == LevelSource::Auto;
+    let left = rounds.iter().filter(|round| asked && round.round > 1 && round.levels.is_none());
+    let left: Vec<String> = left.map(|round| round.round.to_string()).collect();
+    (!left.is_empty()).then(|| {
+        format!(
+            "round {} kept the levels of the settings in spite of train.levels=auto: blocks held fewer than three levels, or log q \
+             was not finite where they were measured",
+            left.join(", ")
+        )
+    })
+}
+
+/// Second moments that fall too slowly for a method without a top level, where they were measured.
+fn slow_levels(config: &Config, rounds: &[RoundReport]) -> Option<String> {
+    let last = rounds.last()?.levels.as_ref();
+    let slow = last.filter(|levels| config.estimator.top.is_none() && levels.is_slow())?;
+    Some(format!(
+        "second moments of the level differences fell with r2 = {:.2} ± {:.2} in the last round, and {} without a top level needs \
+         more than {LEAST_RATE} less two standard errors: its variance rests on single draws. Take tgrr, or inner samples of \
+         the mixture (train.inner=mixture)",
+        slow.r2,
+        slow.r2_se,
+        config.estimator.method.name()
+    ))
 }
 
 /// Members of an ensemble that a round did without.

@@ -103,6 +103,7 @@ mod tests {
             disagreement: None,
             pairs: 1,
             inner: None,
+            levels: None,
             drawn_elsewhere: false,
             recentred: false,
             device: String::new(),

@@ -47,6 +47,9 @@ pub struct TrainConfig {
     /// Inner samples that are made for each row at the start of a round, where they come from the mixture or its nets.
     #[serde(default = "stock")]
     pub stock: usize,
+    /// Who chooses the levels of the estimator.
+    #[serde(default)]
+    pub levels: LevelSource,
     /// Share of an outer sample's weight below which pairs are trained on at random, without bias; 0 for all pairs.
     #[serde(default)]
     pub thinning: f64,
@@ -125,6 +128,16 @@ impl Inner {
     }
 }
 
+/// Where the levels of an estimator come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LevelSource {
+    /// The settings of the estimator.
+    #[default]
+    Given,
+    /// Moments that are measured on the flow of the round before, with the inner samples of the round.
+    Auto,
+}
+
 /// Which rows are held out for validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -175,6 +188,9 @@ impl Named for Inner {
         ("normalised", Self::Normalised),
     ];
 }
+impl Named for LevelSource {
+    const ALL: &'static [(&'static str, Self)] = &[("given", Self::Given), ("auto", Self::Auto)];
+}
 impl Named for Split {
     const ALL: &'static [(&'static str, Self)] =
         &[("fixed", Self::Fixed), ("newest", Self::Newest), ("pooled", Self::Pooled)];
@@ -191,4 +207,4 @@ impl Named for Start {
     const ALL: &'static [(&'static str, Self)] =
         &[("carried", Self::Carried), ("warm", Self::Warm), ("fresh", Self::Fresh)];
 }
-serde_by_name!(Inner, Split, Validation, Schedule, Start);
+serde_by_name!(Inner, LevelSource, Split, Validation, Schedule, Start);

@@ -13,7 +13,7 @@ pub(crate) mod reservoir;
 
 pub use crate::density::{Cpu, Evaluator};
 pub use adam::{AdamConfig, Decay};
-pub use config::{Inner, Schedule, Split, Start, TrainConfig, Validation};
+pub use config::{Inner, LevelSource, Schedule, Split, Start, TrainConfig, Validation};
 pub use cpu::{CpuEngine, Noise, ScoreEngine};
 pub use device::{Device, Machine};
 pub use engine::{Engine, EngineState};

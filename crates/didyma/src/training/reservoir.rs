@@ -52,9 +52,13 @@ impl Reservoir {
 }
 
 impl InnerSource {
-    /// True if the outer θ may be one of the atoms: its density under the law is known.
+    /// True if the outer θ may be one of the atoms: its density under the law is known, and samples are independent.
     pub(crate) fn allows_outer(&self) -> bool {
-        !matches!(self, Self::Near(_))
+        match self {
+            Self::Pool(_) => true,
+            Self::Near(_) => false,
+            Self::Bank(bank) => !bank.has_nets(),
+        }
     }
 }
 

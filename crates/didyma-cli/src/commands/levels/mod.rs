@@ -241,7 +241,7 @@ fn check_coupling(inner: Inner, settings: &Settings) -> anyhow::Result<()> {
         );
     }
     let excluded = settings.coupling == Coupling::Excluded;
-    if matches!(inner, Inner::Near | Inner::Normalised) && !excluded {
+    if matches!(inner, Inner::Near | Inner::Sobol | Inner::Normalised) && !excluded {
         bail!(
             "inner samples of the law {} cannot have the outer theta among them, as {} coupling has it: add --coupling excluded",
             inner.name(),

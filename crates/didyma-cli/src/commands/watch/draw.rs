@@ -207,6 +207,7 @@ mod tests {
             disagreement: None,
             pairs: 100,
             inner: None,
+            levels: None,
             drawn_elsewhere: false,
             recentred: false,
             device: String::new(),

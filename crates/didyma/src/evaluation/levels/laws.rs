@@ -55,6 +55,10 @@ impl TrainedFlow {
     }
 
     fn stocked(mut self, inner: Inner, size: usize, past: &Past) -> Result<Self> {
+        if inner == Inner::Sobol && !size.is_power_of_two() {
+            let why = "a power of two where inner samples are nets (sobol): choose m0 so";
+            return Err(Error::setting("samples of a block", size, why));
+        }
         let failing = past.failing(self.threads)?;
         let law = past.proposal_law(inner, failing.as_ref())?;
         let (streams, round) = (Streams::new(past.config.seed), past.before.len() as u32 + 1);
@@ -110,6 +114,7 @@ impl<'a> Past<'a> {
         let mut asked = self.config.clone();
         asked.train.inner = law;
         asked.check_density()?;
+        asked.check_prior(self.prior)?;
         let counts: Vec<usize> =
             (1..=self.rounds()).map(|round| self.records.counts(round).0).collect();
         let coordinates = &self.posterior.coordinates;

@@ -3,8 +3,8 @@
 mod laws;
 
 pub use crate::training::levels::{
-    BaseTerm, BatchMoments, Estimate, Evaluated, LevelMoments, LevelReport, LevelStudy, Objective,
-    Slope, TrainedFlow, measure_batches,
+    BaseTerm, BatchMoments, Estimate, Evaluated, LevelChoice, LevelMoments, LevelReport,
+    LevelStudy, Objective, Slope, TrainedFlow, measure_batches,
 };
 pub(crate) use laws::Past;
 

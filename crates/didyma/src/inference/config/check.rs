@@ -1,6 +1,6 @@
 //! Settings that no run can have, and why.
 
-use super::{Config, DensityKind, EnsembleConfig, Inner, Meaning, Proposal, Start};
+use super::{Config, DensityKind, EnsembleConfig, Inner, LevelSource, Meaning, Proposal, Start};
 use crate::density::DensityConfig;
 use crate::density::coordinates::{Scale, Space};
 use crate::error::{Error, Result};
@@ -25,7 +25,8 @@ impl Config {
     /// parameters are neither scaled nor unbounded: one that single precision cannot tell apart, or that lies where splines do
     /// not act.
     pub(crate) fn check_prior(&self, prior: &Prior) -> Result<()> {
-        if self.train.inner == Inner::Sobol && prior.dim() >= Net::MOST {
+        let nets = self.train.inner == Inner::Sobol && self.estimator.method != Method::Likelihood;
+        if nets && prior.dim() >= Net::MOST {
             let why = format!("mixture for more than {} parameters", Net::MOST - 1);
             return Err(Error::setting("train.inner", "sobol", why));
         }
@@ -113,6 +114,7 @@ impl Config {
             self.check_law(train.inner)?;
         }
         self.check_nets()?;
+        self.check_level_source()?;
         if train.inner == Inner::Batch && train.batch < 8 {
             let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
             return Err(Error::setting("train.batch", train.batch, why));
@@ -204,6 +206,28 @@ impl Config {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Levels that are measured on the flow of the round before.
+    fn check_level_source(&self) -> Result<()> {
+        if self.train.levels != LevelSource::Auto {
+            return Ok(());
+        }
+        let refused = |why: &'static str| Err(Error::setting("train.levels", "auto", why));
+        if !self.estimator.method.is_multilevel() {
+            return refused("given for a method that draws no level: ru, tru, rr, grr and tgrr do");
+        }
+        if self.train.start == Start::Fresh {
+            return refused(
+                "given where rounds start from new weights (train.start=fresh), on which there is nothing to measure",
+            );
+        }
+        if self.train.inner == Inner::Batch {
+            return refused(
+                "given where inner samples come from the batch (train.inner=batch), which is no fixed pool",
+            );
+        }
+        Ok(())
     }
 
     /// Inner samples that need the density of the proposal, where it is not known.

@@ -108,6 +108,10 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
         "inner samples that are made for each row, where they come from the mixture or sobol; methods without a top level end there",
     ),
     (
+        "train.levels",
+        "levels of the estimator: given (estimator.m0, base, top, alpha and tails) or auto (chosen in each round from moments measured on the flow of the round before; the largest block stays)",
+    ),
+    (
         "train.thinning",
         "pairs with less than this share of a row's weight are trained on at random, without bias; 0: all pairs; GPUs ignore it",
     ),

@@ -7,7 +7,7 @@ mod list;
 mod parts;
 mod profiles;
 
-pub use crate::training::{Inner, Schedule, Split, Start, TrainConfig, Validation};
+pub use crate::training::{Inner, LevelSource, Schedule, Split, Start, TrainConfig, Validation};
 pub use choices::{Algorithm, DensityKind, Meaning, Profile, Proposal, Scoring};
 pub use layer::Layer;
 pub use parts::{Architecture, EnsembleConfig, FailureConfig, ScoreArchitecture, Truncation};

@@ -1,9 +1,9 @@
 //! The two profiles: the paper's protocol, and what we found to work best (`docs/choices.md`).
 
 use super::{
-    Algorithm, Architecture, Config, DensityKind, EnsembleConfig, FailureConfig, Inner, Profile,
-    Proposal, Schedule, ScoreArchitecture, Scoring, Split, Start, TrainConfig, Truncation,
-    Validation,
+    Algorithm, Architecture, Config, DensityKind, EnsembleConfig, FailureConfig, Inner,
+    LevelSource, Profile, Proposal, Schedule, ScoreArchitecture, Scoring, Split, Start,
+    TrainConfig, Truncation, Validation,
 };
 use crate::density::coordinates::{CoordinateConfig, Scale, Space};
 use crate::density::score::Output;
@@ -117,6 +117,7 @@ impl Config {
                 start: Start::Carried,
                 inner: Inner::Pool,
                 stock: TrainConfig::STOCK,
+                levels: LevelSource::Given,
                 thinning: 0.0,
                 decay: 1e-4,
                 decay_coupled: true,

@@ -1,6 +1,9 @@
 //! The posterior that a run ends with: samples inside the prior's support, densities, files.
 
 mod file;
+mod streams;
+
+pub use streams::{Points, SampleStreams};
 
 use crate::density::coordinates::Coordinates;
 use crate::density::{Base, Density, Ensemble};
@@ -12,6 +15,7 @@ use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::training::Device;
 use std::sync::Arc;
+use streams::BLOCK;
 
 /// q(θ | x), and the observation at which it is the posterior.
 ///
@@ -70,26 +74,6 @@ pub(crate) struct Point {
     pub log_jacobian: f64,
 }
 
-/// Which random numbers samples are made of.
-#[derive(Clone, Copy, Debug)]
-pub struct SampleStreams {
-    /// The streams of the run.
-    pub streams: Streams,
-    /// What the samples are for.
-    pub purpose: Purpose,
-    /// The round.
-    pub round: u64,
-}
-
-impl SampleStreams {
-    /// Streams of a run for a purpose.
-    pub fn new(streams: Streams, purpose: Purpose, round: u32) -> Self {
-        Self { streams, purpose, round: round.into() }
-    }
-}
-
-/// Draws that come from one random stream.
-const BLOCK: usize = 512;
 /// Draws per sample after which sampling gives up: fewer than one in this many is inside the prior.
 const PATIENCE: usize = 200;
 /// Draws that are always tried.
@@ -147,7 +131,7 @@ impl Posterior {
         threads: usize,
     ) -> Result<Option<f64>> {
         let features = self.features(&self.observation)?;
-        let SampleStreams { streams, purpose, round } = streams;
+        let SampleStreams { streams, purpose, round, .. } = streams;
         let rng = |member| streams.stream(purpose, round, member);
         match self.ensemble.disagreement(&*self.device, &features, BLOCK, threads, rng) {
             // A member that has no number for its own draws: the posterior is saved all the same.
@@ -200,6 +184,7 @@ impl Posterior {
         streams: SampleStreams,
         threads: usize,
     ) -> Result<Samples> {
+        streams.check(self.dim())?;
         let features = self.features(x)?;
         let most = count.saturating_mul(PATIENCE).max(LEAST_DRAWS);
         let (mut theta, mut drawn, mut accepted) = (Vec::new(), 0, 0);
@@ -272,8 +257,7 @@ impl Posterior {
         from: SampleStreams,
         index: u64,
     ) -> Result<Vec<f64>> {
-        let mut rng = from.streams.stream(from.purpose, from.round, index);
-        let base = self.ensemble.base(BLOCK, width, &mut rng);
+        let base = from.base(&self.ensemble, width, index);
         let z = self.ensemble.sample(&*self.device, features, &base)?;
         let rows = z.chunks_exact(self.prior.dim()).filter_map(|z| self.theta_inside(z));
         Ok(rows.flat_map(|(theta, _)| theta).collect())
@@ -373,18 +357,25 @@ mod tests {
     use crate::rng::Purpose;
     use crate::training::Cpu;
 
-    /// Where the flow is the identity, proposals are normal with the width as their standard deviation.
-    #[test]
-    fn proposals_are_wider_by_the_factor_asked_for() {
-        let prior = Prior::uniform(["a", "b"], [0.0; 2], [1.0; 2]).unwrap();
-        // Splines that act nearly nowhere: the flow is the identity.
-        let config = FlowConfig { layers: 1, bound: 1e-3, ..FlowConfig::new(2, 1) };
+    /// A law of normal parameters on the unbounded side of the prior: splines that act nearly nowhere leave the flow the
+    /// identity.
+    fn normal<const D: usize>(members: usize) -> Posterior {
+        let names: [String; D] = std::array::from_fn(|k| format!("p{k}"));
+        let names = names.each_ref().map(String::as_str);
+        let prior = Prior::uniform(names, [0.0; D], [1.0; D]).unwrap();
+        let config = FlowConfig { layers: 1, bound: 1e-3, ..FlowConfig::new(D, 1) };
         let flow = SplineFlow::new(config).unwrap();
         let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
-        let coordinates = Coordinates::plain(Space::Unbounded, 2, 1);
-        let ensemble = Ensemble::new(Density::Flow(flow), vec![params]);
+        let coordinates = Coordinates::plain(Space::Unbounded, D, 1);
+        let ensemble = Ensemble::new(Density::Flow(flow), vec![params; members]);
         let (device, observation) = (Arc::new(Cpu), vec![0.3]);
-        let posterior = Posterior { prior, coordinates, ensemble, observation, device };
+        Posterior { prior, coordinates, ensemble, observation, device }
+    }
+
+    /// Proposals have the width as their standard deviation.
+    #[test]
+    fn proposals_are_wider_by_the_factor_asked_for() {
+        let posterior = normal::<2>(1);
         let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 0);
         let variance = |width: f64| {
             let theta = posterior.propose(4000, width, streams, 1).unwrap().theta;
@@ -398,5 +389,26 @@ mod tests {
         // The standard error of a variance of n = 8000 draws is √(2/n) of it: 1.6 %, four of them.
         assert!((variance(1.0) - 1.0).abs() < 0.064, "{}", variance(1.0));
         assert!((variance(1.5) / 2.25 - 1.0).abs() < 0.064, "{}", variance(1.5));
+    }
+
+    /// Parameters are uniform on the unit cube: a mean of n independent ones has the error 1/√(12 n), 0.0090 for 1024, and one of
+    /// a net at most 1/n, since every one of n intervals has one point. Of an ensemble, too, whose members take their share.
+    #[test]
+    fn means_over_a_net_have_smaller_errors() {
+        for members in [1, 3] {
+            let posterior = normal::<3>(members);
+            let error = |points: Points, seed: u64| {
+                let streams = SampleStreams::new(Streams::new(seed), Purpose::Posterior, 1);
+                let theta = posterior.draw(1024, streams.by(points), 2).unwrap().theta;
+                let sum: f64 = theta.iter().step_by(3).sum();
+                (sum / 1024.0 - 0.5).powi(2)
+            };
+            let of = |points| (0..16).map(|seed| error(points, seed)).sum::<f64>() / 16.0;
+            assert!(of(Points::Sobol).sqrt() < 1.0 / 1024.0, "{}", of(Points::Sobol).sqrt());
+            assert!(of(Points::Random).sqrt() > 0.004);
+        }
+        let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 1).by(Points::Sobol);
+        let told = normal::<128>(1).draw(8, streams, 1).unwrap_err().to_string();
+        assert!(told.contains("points is sobol") && told.contains("127"), "{told}");
     }
 }

@@ -1,11 +1,14 @@
 //! Runs in words: while they go on, in short, and what to know before trusting them.
 
 mod commands;
+mod levels;
 mod narrator;
 mod overview;
 mod words;
 
 pub use commands::command;
+use levels::level_line;
+pub(super) use levels::level_table;
 pub use narrator::{Line, Narrator, opening, round_line};
 pub use overview::Overview;
 pub(super) use words::reassurance;

@@ -1,6 +1,6 @@
 //! A run in short, as text and as a table for a notebook.
 
-use super::{ParameterLine, cut_by_prior, parameter_lines, round_line};
+use super::{ParameterLine, cut_by_prior, level_line, parameter_lines, round_line};
 use crate::error::Result;
 use crate::report::data::columns;
 use crate::run::{Findings, Summary};
@@ -101,6 +101,8 @@ impl fmt::Display for Overview {
         for round in summary.rounds.iter().filter(|_| !self.without_rounds) {
             write!(f, "\n  {}", round_line(round, summary.config.rounds))?;
         }
+        let chosen = summary.rounds.last().and_then(level_line);
+        chosen.iter().try_for_each(|line| write!(f, "\n{line}"))?;
         if !parameters.is_empty() {
             let width = parameters.iter().map(|p| p.name.len()).max().unwrap_or(0).max(9);
             write!(

@@ -84,6 +84,11 @@ impl Bank {
         let order = (0..stock.size as u32).collect();
         Self { stock, order }
     }
+
+    /// True if samples of a row are a net, and not independent.
+    pub fn has_nets(&self) -> bool {
+        self.stock.is_net
+    }
 }
 
 impl Source for Bank {

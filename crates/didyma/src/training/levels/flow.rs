@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::network::kernel::{PANEL, Real};
 use crate::parallel;
 use crate::rng::Stream;
+use crate::training::TrainRows;
 use crate::training::estimator::{Draws, Group, Plan, Replacement, Source, reduce};
 use crate::training::reservoir::{InnerSource, Reservoir};
 use rand::RngExt;
@@ -81,6 +82,18 @@ impl TrainedFlow {
         let reservoir = Reservoir::Pool;
         let inner = reservoir.source(0..data.len() as u32, Replacement::Without)?;
         Ok(Self { flow, params, data, reservoir, inner, outer, threads, idle })
+    }
+
+    /// The same flow on the rows of a training, with its inner samples.
+    pub(crate) fn on(
+        self,
+        rows: &TrainRows,
+        reservoir: &Reservoir,
+        replacement: Replacement,
+    ) -> Result<Self> {
+        let all = rows.training.iter().chain(&rows.inner_only).copied();
+        let (inner, outer) = (reservoir.source(all, replacement)?, rows.training.clone());
+        Ok(Self { reservoir: reservoir.clone(), inner, outer, ..self })
     }
 
     /// Rows that samples are drawn from.

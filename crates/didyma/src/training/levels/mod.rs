@@ -1,12 +1,14 @@
 //! What can be measured about an estimator: its levels and their rates, its variance and its cost.
 
 mod batches;
+mod choice;
 mod flow;
 mod study;
 
 pub use crate::math::moments::Estimate;
 pub use crate::math::regression::Slope;
 pub use batches::{BatchMoments, measure_batches};
+pub use choice::LevelChoice;
 pub use flow::TrainedFlow;
 pub use study::{BaseTerm, LevelMoments, LevelReport, LevelStudy};
 

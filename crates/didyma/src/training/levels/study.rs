@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::ops::RangeInclusive;
 
 /// Levels whose differences the rates are fitted to; level 0 holds the outer term and is left out.
-const FITTED: RangeInclusive<u32> = 1..=6;
+pub(super) const FITTED: RangeInclusive<u32> = 1..=6;
 /// Levels that the rate of the bias is fitted to: means are lost in the noise sooner.
 const FITTED_BIAS: RangeInclusive<u32> = 1..=4;
 /// Queries of a level, at least.
@@ -126,13 +126,7 @@ impl LevelStudy {
     /// Draws queries at every level and fits the rates.
     pub fn run(&self, problem: &mut impl Objective, streams: Streams) -> Result<LevelReport> {
         self.check()?;
-        let from = |base: u32| {
-            let (top, blocks) = (Some(self.highest.max(base)), Blocks::Fresh);
-            let settings =
-                Settings { method: Method::Rr, base, top, blocks, ..self.settings.clone() };
-            Estimator::new(Settings { tails: Default::default(), ..settings })
-        };
-        let mut all = from(0)?;
+        let mut all = self.estimator(0)?;
         let base = self.settings.base;
         let last = self.highest.max(base);
         if all.highest_level(problem).is_none_or(|highest| highest < last) {
@@ -145,9 +139,36 @@ impl LevelStudy {
             levels.push(sums.moments(level, all.block_size(level)));
         }
         let components = problem.gradient_len();
-        let sums = self.measure(&mut from(base)?, base, components, problem, streams)?;
+        let sums = self.measure(&mut self.estimator(base)?, base, components, problem, streams)?;
         let variance = sums.components.iter().map(Moments::variance).sum();
         Ok(self.report(levels, variance, problem.evaluations()))
+    }
+
+    /// Moments of the differences from level 1 on, and the variance of the gradient at each level from 0 on.
+    pub(super) fn moments(
+        &self,
+        problem: &mut impl Objective,
+        streams: Streams,
+    ) -> Result<(Vec<LevelMoments>, Vec<f64>)> {
+        let (mut all, components) = (self.estimator(0)?, problem.gradient_len());
+        let (mut levels, mut variances) = (Vec::new(), Vec::new());
+        for level in 0..=self.highest {
+            if level > 0 {
+                let sums = self.measure(&mut all, level, 0, problem, streams)?;
+                levels.push(sums.moments(level, all.block_size(level)));
+            }
+            let mut at_level = self.estimator(level)?;
+            let sums = self.measure(&mut at_level, level, components, problem, streams)?;
+            variances.push(sums.components.iter().map(Moments::variance).sum());
+        }
+        Ok((levels, variances))
+    }
+
+    /// An estimator that takes the term at this base, or differences above it.
+    fn estimator(&self, base: u32) -> Result<Estimator> {
+        let (top, blocks) = (Some(self.highest.max(base)), Blocks::Fresh);
+        let settings = Settings { method: Method::Rr, base, top, blocks, ..self.settings.clone() };
+        Estimator::new(Settings { tails: Default::default(), ..settings })
     }
 
     /// Draws the queries of one level; of the gradient's components the first `components` are kept apart.

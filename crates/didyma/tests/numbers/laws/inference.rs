@@ -36,7 +36,7 @@ fn run(
 
 /// Samples, all of which lie in the prior, and their densities.
 fn samples(posterior: &Posterior) -> (Vec<f64>, Vec<f64>) {
-    let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
+    let streams = SampleStreams::new(Streams::new(5), Purpose::Posterior, 0);
     let theta = posterior.draw(200, streams, 2).unwrap().theta;
     assert!(theta.iter().all(|t| (-1.0..=1.0).contains(t)), "two moons has a prior on ±1");
     let rows = didyma::Rows::new("theta", &theta, 2).unwrap();

@@ -1,7 +1,7 @@
 //! Inner samples of other laws than the pool's: runs that are resumed, refused, or find a posterior that is known.
 
 use super::{Keeper, gaussian_errors, samples, small};
-use didyma::config::{Config, Inner, Profile, Proposal};
+use didyma::config::{Config, Inner, LevelSource, Profile, Proposal, Start};
 use didyma::estimator::{Coupling, Method, Replacement, Settings};
 use didyma::run::{CHECKPOINT, Fault, Manifest, RunDir, execute};
 use didyma::steps::{Drawn, Steps};
@@ -50,6 +50,51 @@ fn from_any_event_a_run_ends_with_the_same_bytes() {
             let again = infer_from(model, None, &config, 3, progress, &mut ()).unwrap();
             assert!(samples(&again.posterior.unwrap(), 300) == expected, "{law:?}, event {event}");
         }
+    }
+}
+
+/// Levels that are measured are chosen before the first epoch of each round but the first, and kept with its training.
+#[test]
+fn chosen_levels_outlive_an_interruption() {
+    let task = Task::named("two-moons").unwrap();
+    let mut config = tiny(Inner::Pool);
+    (config.train.levels, config.ensemble.members) = (LevelSource::Auto, 2);
+    let (model, mut keeper) = (&task.problem, Keeper::default());
+    let whole = infer_from(model, None, &config, 2, State::default(), &mut keeper).unwrap();
+    let levels: Vec<_> = whole.reports.iter().map(|report| report.levels.clone()).collect();
+    assert!(levels[0].is_none() && levels[1..].iter().all(Option::is_some));
+    let largest = config.estimator.m0 << config.estimator.top.unwrap();
+    assert!(levels.iter().flatten().all(|chosen| chosen.m0 << chosen.top == largest));
+    let expected = samples(&whole.posterior.unwrap(), 300);
+    for (event, progress) in keeper.all.into_iter().enumerate().step_by(3) {
+        let again = infer_from(model, None, &config, 3, progress, &mut ()).unwrap();
+        assert!(again.reports.iter().map(|report| &report.levels).eq(&levels), "event {event}");
+        assert!(samples(&again.posterior.unwrap(), 300) == expected, "event {event}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let manifest = Manifest::of_task(&task.name, config.clone());
+    let run = RunDir::create(&dir, &manifest).unwrap();
+    let mut epochs = 0;
+    let stop = |event: &Event| {
+        epochs += u32::from(matches!(event, Event::Epoch { report, .. } if report.round == 3));
+        if epochs == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    execute(run, State::default(), model, None, 2, &mut Until(stop)).unwrap();
+    let run = RunDir::open(&dir).unwrap();
+    let state = run.progress().unwrap();
+    let found = execute(run, state, model, None, 1, &mut ()).unwrap();
+    assert!(found.results().rounds.iter().map(|report| &report.levels).eq(&levels));
+    assert!(samples(found.posterior().unwrap(), 300) == expected);
+    for (change, told) in [
+        ((|config| config.train.start = Start::Fresh) as fn(&mut Config), "train.start"),
+        (|config| config.train.inner = Inner::Batch, "train.inner"),
+        (|config| config.estimator = Settings::paper(Method::Atomic), "draws no level"),
+    ] {
+        let mut config = config.clone();
+        change(&mut config);
+        let sentence = config.check().unwrap_err().to_string();
+        assert!(sentence.contains("train.levels") && sentence.contains(told), "{sentence}");
     }
 }
 

@@ -39,7 +39,7 @@ fn run(task: &Task, config: &Config) -> Inference {
 }
 
 fn samples(posterior: &Posterior, count: usize) -> Vec<f64> {
-    let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
+    let streams = SampleStreams::new(Streams::new(5), Purpose::Posterior, 0);
     posterior.draw(count, streams, 2).unwrap().theta
 }
 

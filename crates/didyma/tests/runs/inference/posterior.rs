@@ -140,7 +140,7 @@ fn a_posterior_outside_the_prior_is_an_error_with_the_rate_and_soon() {
     file.json = described.to_string();
     file.save(&path).unwrap();
     let far = Posterior::load(&path).unwrap();
-    let streams = SampleStreams { streams: Streams::new(5), purpose: Purpose::Posterior, round: 0 };
+    let streams = SampleStreams::new(Streams::new(5), Purpose::Posterior, 0);
     let clock = Instant::now();
     let told = far.draw(1000, streams, 2).unwrap_err();
     assert!(matches!(told, Error::Leakage { accepted: 0, drawn } if drawn >= 100_000), "{told}");

@@ -33,6 +33,7 @@ fn report(round: u32) -> RoundReport {
         disagreement: None,
         pairs: 1,
         inner: None,
+        levels: None,
         drawn_elsewhere: false,
         recentred: false,
         device: String::new(),

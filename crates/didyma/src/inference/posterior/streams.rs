@@ -1,0 +1,74 @@
+//! The random numbers that samples are made of.
+
+use crate::density::{Base, Ensemble};
+use crate::error::{Error, Result};
+use crate::math::Net;
+use crate::named::Named;
+use crate::rng::{Purpose, Streams};
+
+/// Draws that come from one random stream.
+pub(super) const BLOCK: usize = 512;
+
+/// Which random numbers samples are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleStreams {
+    /// The streams of the run.
+    pub streams: Streams,
+    /// What the samples are for.
+    pub purpose: Purpose,
+    /// The round.
+    pub round: u64,
+    /// How they fill the base's law.
+    pub points: Points,
+}
+
+/// How the draws of a sample are spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Points {
+    /// Independently.
+    #[default]
+    Random,
+    /// More evenly, as a net of Sobol's sequence with a random digital shift: means over 2^k of them have smaller errors.
+    Sobol,
+}
+
+impl Named for Points {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("random", Self::Random), ("sobol", Self::Sobol)];
+}
+
+impl SampleStreams {
+    /// Streams of a run for a purpose, of independent draws.
+    pub fn new(streams: Streams, purpose: Purpose, round: u32) -> Self {
+        Self { streams, purpose, round: round.into(), points: Points::Random }
+    }
+
+    /// The same with these points.
+    pub fn by(self, points: Points) -> Self {
+        Self { points, ..self }
+    }
+
+    /// Refuses more parameters than nets have dimensions.
+    pub(super) fn check(&self, dim: usize) -> Result<()> {
+        if self.points == Points::Sobol && dim >= Net::MOST {
+            let why = format!("random for more than {} parameters", Net::MOST - 1);
+            return Err(Error::setting("points", self.points.name(), why));
+        }
+        Ok(())
+    }
+
+    /// One block of draws of the base.
+    pub(super) fn base(&self, ensemble: &Ensemble, width: f64, index: u64) -> Base {
+        let Self { streams, purpose, round, points } = self;
+        if *points == Points::Random {
+            return ensemble.base(BLOCK, width, &mut streams.stream(*purpose, *round, index));
+        }
+        // All blocks are of one net.
+        let mut rng = streams.stream(*purpose, *round, 0);
+        let net = Net::new(ensemble.coordinates_of_a_draw(), &mut rng);
+        let first = index as u32 * BLOCK as u32;
+        let points = (first..first + BLOCK as u32).map(|i| net.point(i).collect::<Vec<_>>());
+        let points: Vec<Vec<f64>> = points.collect();
+        ensemble.base_of(points.iter().map(Vec::as_slice), width)
+    }
+}
