@@ -18,6 +18,11 @@ def test_shapes_and_seeds(result: didyma.Result) -> None:
     assert theta.shape == (300, 2) and theta.dtype == np.float64
     np.testing.assert_array_equal(theta, posterior.sample((300,), seed=2))
     assert (posterior.sample((300,)) != posterior.sample((300,))).any()
+    even = posterior.sample((300,), seed=2, points="sobol")
+    np.testing.assert_array_equal(even, posterior.sample((300,), seed=2, points="Sobol"))
+    assert even.shape == (300, 2) and (even != theta).any()
+    with pytest.raises(ValueError, match='points is "even": give one of random, sobol'):
+        posterior.sample((300,), points="even")
     found = posterior.log_prob(theta)
     assert found.shape == (300,) and found.dtype == np.float64 and np.isfinite(found).all()
     assert posterior.log_prob([[5.0, 0.0]])[0] == -np.inf

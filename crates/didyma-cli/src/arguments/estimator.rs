@@ -8,7 +8,7 @@ use didyma::estimator::{Alpha, Blocks, Coupling, Difference, Levels, Method, Set
 
 /// An estimator's options; what is not given is as in the paper, or as in a run.
 #[derive(Debug, Parser)]
-#[command(next_help_heading = "Estimator (what is not given is as in the paper)")]
+#[command(next_help_heading = "Estimator (what is not given is as in the run, or in the paper)")]
 pub struct EstimatorArgs {
     /// Inner samples of nested; atoms of atomic, the true one among them [default: 100].
     #[arg(long, value_name = "COUNT", value_parser = whole::<usize>, allow_negative_numbers = true)]

@@ -119,6 +119,10 @@ fn laws_of_inner_samples_are_compared() {
     assert!(told.starts_with("levels of the run tiny, excluded coupling"), "{told}");
     assert!(told.lines().filter(|line| line.contains(" ± ")).count() == 5, "{told}");
 
+    // Samples by the flow itself are others.
+    let fresh = json(&[&excluded[..], &["--inner", "mixture", "--fresh"]].concat());
+    assert_ne!(fresh["r2"], laws[2]["r2"]);
+    refused(&["levels", &dir, "--fresh"], &["--inner"]);
     refused(&["levels", &dir, "--inner", "near"], &["near", "--coupling excluded"]);
     refused(&["levels", &dir, "--inner", "sobol"], &["sobol", "--coupling excluded"]);
     let odd = ["--inner", "sobol", "--m0", "3"];
@@ -134,8 +138,6 @@ fn laws_of_inner_samples_are_compared() {
     // Two names of one law are one row of a table, and still a list.
     let twice = json(&[&excluded[..], &["--inner", "batch,pool"]].concat());
     assert_eq!(twice.as_array().map(Vec::len), Some(1));
-    let likelihood = ["--method", "npe", "--set", "train.inner=mixture"];
-    assert_eq!(levels(&[&run(&folder, "npe", "200", &likelihood)])["inner"], "pool");
     // 4 · 2^18 samples for each of 400 rows.
     refused(&["levels", &dir, "--inner", "mixture", "--levels", "18"], &["levels is 18", "16"]);
 }

@@ -49,6 +49,11 @@ fn samples_can_be_drawn_and_have_a_density() {
     let csv = std::fs::read_to_string(&a).expect("it was written");
     assert_eq!(csv, done(&["sample", run(), "-n", "700", "--seed", "3", "--threads", "2"]));
     assert_ne!(csv, done(&["sample", run(), "-n", "700", "--seed", "4"]));
+    // A net: one of 512 samples in every interval of probability, whatever the number of threads.
+    let spread = ["sample", run(), "-n", "700", "--seed", "3", "--points", "sobol", "--threads"];
+    let even = done(&[&spread[..], &["1"]].concat());
+    assert!(even != csv && even == done(&[&spread[..], &["2"]].concat()));
+    refused(&["sample", run(), "--points", "even"], &["--points", "random", "sobol"]);
     let samples = rows(&csv);
     assert!(samples.len() == 700 && samples.iter().flatten().all(|t| t.abs() < 1.0));
     let told = done(&["log-density", run(), "--theta", &a, "--out", &b]);

@@ -296,6 +296,20 @@ mod tests {
         assert!((found - expected).abs() < error, "{found}, expected {expected} ± {error}");
     }
 
+    /// Of points that are spread evenly each member carries its share, to θ of its own.
+    #[test]
+    fn points_are_shared_out_among_the_members() {
+        let mixed = ensemble(3, 1.0);
+        let points: Vec<[f64; 2]> = (0..300).map(|i| [(f64::from(i) + 0.5) / 300.0, 0.3]).collect();
+        let base = mixed.base_of(points.iter().map(|point| &point[..]), 1.0);
+        let found = mixed.sample(&Cpu, &[0.5], &base).unwrap();
+        let mut distinct = found.clone();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 3);
+        assert!(found.chunks(100).all(|share| share.iter().all(|theta| *theta == share[0])));
+        assert!((f64::from(base.draws[0]) - normal_quantile(0.3)).abs() < 1e-6);
+    }
+
     #[test]
     fn members_of_one_law_are_not_apart() {
         assert_eq!(apart(&ensemble(1, 0.0)), None);

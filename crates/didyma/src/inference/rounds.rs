@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
         });
         let rows = rows.collect::<Result<Vec<_>>>()?;
         if self.chooses_levels(training) {
-            training.levels = self.choose_levels(training, &data, &reservoir, &rows[0])?;
+            training.levels = self.choose_levels(training, (&data, &reservoir), &rows)?;
         }
         training.seconds += clock.elapsed().as_secs_f64();
         let given = &self.config.estimator;

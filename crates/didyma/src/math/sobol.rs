@@ -1,7 +1,7 @@
 //! Digitally shifted nets of Sobol's sequence: points that fill the unit cube more evenly than independent ones.
 //!
 //! Point i has the coordinates ⊕ over the bits b of i of V_b, with direction numbers V of each dimension (I. M. Sobol 1967). Numbers
-//! that begin the recurrences are those of Joe and Kuo (2008), table `new-joe-kuo-6`, in `sobol.txt`: for each dimension but
+//! that begin the recurrences are those of Joe and Kuo (2008), table `new-joe-kuo-6` (its licence is in `LICENSE-SOBOL`), in `sobol.txt`: for each dimension but
 //! the first a primitive polynomial, as the bits of an integer, and m_1, m_2, …
 //!
 //! A random digital shift, the same for all points, makes each point uniform. Points i and i ⊕ c differ by the point c, so that

@@ -101,7 +101,14 @@ impl RunDir {
     }
 
     /// A run's trained flow with inner samples of this law, in blocks up to `block`: some laws need the models of all rounds.
-    pub fn with_inner(&self, flow: TrainedFlow, law: Inner, block: usize) -> Result<TrainedFlow> {
+    /// Where samples are made by a posterior, it is the flow's own if that is to be `fresh`, else that of the round before.
+    pub fn with_inner(
+        &self,
+        flow: TrainedFlow,
+        law: Inner,
+        block: usize,
+        fresh: bool,
+    ) -> Result<TrainedFlow> {
         let (config, rounds) = (&self.manifest().config, self.rounds()? as u32);
         let mut rows = self.rows()?;
         let missing = config.failures.meaning == Meaning::Missing;
@@ -117,7 +124,8 @@ impl RunDir {
         let records = &Records::new(dims, rows.len(), rows);
         let (prior, posterior) = (posterior.prior(), &posterior);
         let drawn_elsewhere = self.reports()?.iter().any(|report| report.drawn_elsewhere);
-        let past = Past { config, prior, records, drawn_elsewhere, posterior, before: &before };
+        let before = &before;
+        let past = Past { config, prior, records, drawn_elsewhere, posterior, before, fresh };
         flow.with_law(law, block, &past)
     }
 

@@ -141,8 +141,8 @@ fn unmeasured_levels(config: &Config, rounds: &[RoundReport]) -> Option<String> 
     let left: Vec<String> = left.map(|round| round.round.to_string()).collect();
     (!left.is_empty()).then(|| {
         format!(
-            "round {} kept the levels of the settings in spite of train.levels=auto: blocks held fewer than three levels, or log q \
-             was not finite where they were measured",
+            "round {} kept the levels of the settings in spite of train.levels=auto, since fewer than three could be measured: \
+             simulate more a round, or raise estimator.top",
             left.join(", ")
         )
     })
@@ -150,14 +150,18 @@ fn unmeasured_levels(config: &Config, rounds: &[RoundReport]) -> Option<String> 
 
 /// Second moments that fall too slowly for a method without a top level, where they were measured.
 fn slow_levels(config: &Config, rounds: &[RoundReport]) -> Option<String> {
-    let last = rounds.last()?.levels.as_ref();
-    let slow = last.filter(|levels| config.estimator.top.is_none() && levels.is_slow())?;
+    let untruncated = config.estimator.top.is_none();
+    let chosen =
+        rounds.iter().rev().filter_map(|round| Some((round.round, round.levels.as_ref()?)));
+    let (round, levels) = chosen.filter(|(_, levels)| levels.is_slow()).find(|_| untruncated)?;
+    let remedy = match config.train.inner {
+        Inner::Mixture | Inner::Sobol => "take tgrr",
+        _ => "take tgrr, or inner samples of the mixture (train.inner=mixture)",
+    };
     Some(format!(
-        "second moments of the level differences fell with r2 = {:.2} ± {:.2} in the last round, and {} without a top level needs \
-         more than {LEAST_RATE} less two standard errors: its variance rests on single draws. Take tgrr, or inner samples of \
-         the mixture (train.inner=mixture)",
-        slow.r2,
-        slow.r2_se,
+        "r2 less two standard errors was {:.2} in round {round}, which kept the levels of the settings, and {} without a top level \
+         needs more than {LEAST_RATE}: {remedy}",
+        levels.r2_safe(),
         config.estimator.method.name()
     ))
 }
@@ -197,10 +201,11 @@ fn cut_down(config: &Config, rounds: &[RoundReport]) -> Option<String> {
     let (asked, method) = (&config.estimator, config.estimator.method);
     let used = asked.clone().fitted_to(&pool);
     let levels = method.is_multilevel();
+    let chosen = config.train.levels == LevelSource::Auto;
     let cut = [
         ("atoms", !levels && method != Method::Likelihood, asked.atoms, used.atoms),
-        ("m0", levels, asked.m0, used.m0),
-        ("base", levels, asked.base as usize, used.base as usize),
+        ("m0", levels && !chosen, asked.m0, used.m0),
+        ("base", levels && !chosen, asked.base as usize, used.base as usize),
         ("top", levels && asked.top.is_some(), top(asked), top(&used)),
     ];
     let cut: Vec<_> = cut

@@ -117,6 +117,11 @@ impl Inner {
         !matches!(self, Self::Pool | Self::Batch)
     }
 
+    /// True if the outer θ may be one of the inner samples: its weight is known, and samples are independent.
+    pub fn allows_outer(self) -> bool {
+        !matches!(self, Self::Near | Self::Sobol | Self::Normalised)
+    }
+
     /// True if the law needs the posteriors of all rounds before.
     pub fn needs_posteriors(self) -> bool {
         self.is_made() || self == Self::Normalised

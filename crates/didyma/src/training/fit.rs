@@ -47,19 +47,11 @@ impl<'a> Fit<'a> {
     ) -> Result<Self> {
         let all: Vec<u32> = rows.training.iter().chain(&rows.inner_only).copied().collect();
         let mut inner = reservoir.source(all.iter().copied(), settings.replacement)?;
-        let estimator = match (round, &inner) {
-            (1, _) => Estimator::new(Settings::paper(Method::Likelihood))?,
-            (_, InnerSource::Bank(bank)) => Estimator::new(settings.clone().fitted_to(bank))?,
-            _ => {
-                // The batches that inner samples come from are full ones: see `epoch`.
-                let size = match config.inner {
-                    Inner::Batch => rows.training.len().min(config.batch),
-                    _ => rows.training.len(),
-                };
-                let smallest = Pool::new(0..size as u32, settings.replacement)?;
-                Estimator::new(settings.clone().fitted_to(&smallest))?
-            }
+        let estimator = match round {
+            1 => Settings::paper(Method::Likelihood),
+            _ => fitted(settings, config, &inner, rows.training.len())?,
         };
+        let estimator = Estimator::new(estimator)?;
         match estimator.settings().method {
             Method::Likelihood => rows.normalise_weights(),
             _ => rows.weights.clear(),
@@ -254,6 +246,24 @@ impl<'a> Fit<'a> {
             None
         }
     }
+}
+
+/// Settings that the inner samples of so many training rows can fill.
+pub(crate) fn fitted(
+    settings: &Settings,
+    config: &TrainConfig,
+    inner: &InnerSource,
+    training: usize,
+) -> Result<Settings> {
+    if let InnerSource::Bank(bank) = inner {
+        return Ok(settings.clone().fitted_to(bank));
+    }
+    // The batches that inner samples come from are full ones: see `epoch`.
+    let size = match config.inner {
+        Inner::Batch => training.min(config.batch),
+        _ => training,
+    };
+    Ok(settings.clone().fitted_to(&Pool::new(0..size as u32, settings.replacement)?))
 }
 
 /// The plan of the validation loss with fixed random numbers. Its inner samples are those of training, or the training rows

@@ -18,5 +18,6 @@ pub use cpu::{CpuEngine, Noise, ScoreEngine};
 pub use device::{Device, Machine};
 pub use engine::{Engine, EngineState};
 pub use fit::Fit;
+pub(crate) use fit::fitted;
 pub use fit_state::{Best, EpochReport, FitState, StopReason, TrainRows};
 pub use reservoir::Reservoir;

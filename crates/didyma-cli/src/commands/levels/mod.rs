@@ -30,7 +30,8 @@ const FLOW_BUDGET: u64 = 100_000;
 /// Measure the levels of a multilevel estimator: moments, kurtosis, cost, and the rates r1 and r2.
 ///
 /// They are measured on the flow of a run with its simulations as outer and inner samples, and with its settings
-/// unless others are given; a block cannot be larger than the number of simulations. Or on a toy whose loss is
+/// unless others are given, not with levels that a round chose by itself; a block of the pool cannot be larger than the
+/// number of simulations. Or on a toy whose loss is
 /// known exactly, all Gaussian: `benign` has every moment one could wish for, `mild` some, `sharp` has a posterior
 /// sharper than the proposal, `four-d` is four-dimensional. Every level gets the same number of evaluations; rates
 /// are fitted to levels 1 to 6.
@@ -66,6 +67,11 @@ pub struct LevelsArgs {
     #[arg(value_delimiter = ',', conflicts_with = "toy")]
     inner: Vec<Inner>,
 
+    /// Make the samples of mixture and sobol by the posterior that is measured, not by that of the round before as in
+    /// training: what a fresher one would bring.
+    #[arg(long, requires = "inner")]
+    fresh: bool,
+
     #[command(flatten)]
     estimator: EstimatorArgs,
 
@@ -87,7 +93,7 @@ pub struct LevelsArgs {
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<usize>,
 
-    /// Print one JSON object instead of text.
+    /// Print one JSON object instead of text, or a list of them where several laws are asked for.
     #[arg(long)]
     pub json: bool,
 
@@ -227,7 +233,7 @@ fn of_law(args: &LevelsArgs, run: &RunDir, config: &Config, law: Inner) -> anyho
     };
     LevelStudy { settings: settings.clone(), highest, budget: 0 }.check()?;
     let block = settings.m0 << highest.max(settings.base).min(16);
-    let mut flow = run.with_inner(flow, law, block)?;
+    let mut flow = run.with_inner(flow, law, block, args.fresh)?;
     let mut levels = measure(args, settings, highest, &mut flow, subject)?;
     levels.inner = Some(law.name());
     Ok(levels)
@@ -241,7 +247,7 @@ fn check_coupling(inner: Inner, settings: &Settings) -> anyhow::Result<()> {
         );
     }
     let excluded = settings.coupling == Coupling::Excluded;
-    if matches!(inner, Inner::Near | Inner::Sobol | Inner::Normalised) && !excluded {
+    if !inner.allows_outer() && !excluded {
         bail!(
             "inner samples of the law {} cannot have the outer theta among them, as {} coupling has it: add --coupling excluded",
             inner.name(),

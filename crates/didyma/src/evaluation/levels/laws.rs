@@ -29,6 +29,8 @@ pub(crate) struct Past<'a> {
     /// The posterior that the flow is of, and those of all rounds before, from the first on.
     pub posterior: &'a Posterior,
     pub before: &'a [Posterior],
+    /// True if the mixture's own half is of the posterior itself, and not of that of the round before.
+    pub fresh: bool,
 }
 
 impl TrainedFlow {
@@ -66,7 +68,8 @@ impl TrainedFlow {
         self.outer.shuffle(&mut rng);
         self.outer.truncate(STOCKED);
         self.outer.sort_unstable();
-        let snapshot = past.before.last().expect("two rounds at least");
+        let earlier = past.before.last().filter(|_| !past.fresh);
+        let snapshot = earlier.unwrap_or(past.posterior);
         let stocking = Stocking {
             law: &law,
             snapshot,

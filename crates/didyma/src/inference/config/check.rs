@@ -1,13 +1,13 @@
 //! Settings that no run can have, and why.
 
-use super::{Config, DensityKind, EnsembleConfig, Inner, LevelSource, Meaning, Proposal, Start};
+use super::{Config, DensityKind, EnsembleConfig, Inner, Proposal, Start};
 use crate::density::DensityConfig;
 use crate::density::coordinates::{Scale, Space};
 use crate::error::{Error, Result};
 use crate::math::Net;
 use crate::named::Named;
 use crate::problem::prior::{Parameter, Prior};
-use crate::training::estimator::{Coupling, Estimator, Method, Replacement, Settings};
+use crate::training::estimator::{Estimator, Method};
 
 /// The least width of a prior in steps of single precision: a posterior a hundred times narrower has 40 of them.
 const STEPS: f64 = 4096.0;
@@ -106,157 +106,6 @@ impl Config {
         train.adam().check().map_err(|error| error.within("train"))
     }
 
-    /// Inner samples of the batch, and of laws that need something.
-    fn check_inner(&self) -> Result<()> {
-        let train = &self.train;
-        whole("train.stock", train.stock as u64, 4096)?;
-        if train.inner.is_special() && self.estimator.method != Method::Likelihood {
-            self.check_law(train.inner)?;
-        }
-        self.check_nets()?;
-        self.check_level_source()?;
-        if train.inner == Inner::Batch && train.batch < 8 {
-            let why = "at least 8 where inner samples come from the batch (train.inner=batch)";
-            return Err(Error::setting("train.batch", train.batch, why));
-        }
-        if train.inner == Inner::Batch
-            && self.failures.meaning == Meaning::Outcome
-            && self.estimator.method != Method::Likelihood
-        {
-            let why = "missing where inner samples come from the batch (train.inner=batch), which has no failed ones: the \
-                       posterior would be divided by the probability of success";
-            return Err(Error::setting("failures.meaning", "outcome", why));
-        }
-        Ok(())
-    }
-
-    /// Laws of inner samples that are not right for every loss, or not known for every proposal.
-    fn check_law(&self, law: Inner) -> Result<()> {
-        let refused =
-            |expected: &'static str| Err(Error::setting("train.inner", law.name(), expected));
-        let excluded = self.estimator.coupling == Coupling::Excluded;
-        if self.estimator.coupling == Coupling::Planted {
-            return refused(
-                "pool with planted coupling, as in the authors' code that it reproduces",
-            );
-        }
-        let apart = matches!(law, Inner::Near | Inner::Normalised);
-        if apart && self.estimator.method == Method::Atomic {
-            return refused(
-                "pool or mixture for the atomic method, whose atoms hold the outer theta",
-            );
-        }
-        if apart && !excluded {
-            return refused(
-                "pool or mixture where the outer theta is an inner sample, too: set estimator.coupling=excluded",
-            );
-        }
-        if law.is_made() && self.estimator.replacement == Replacement::With {
-            let why =
-                "without where inner samples are made for each row (train.inner=mixture or sobol)";
-            return Err(Error::setting("estimator.replacement", "with", why));
-        }
-        self.check_density()?;
-        self.check_stock()
-    }
-
-    /// Samples that are made for each row, and the largest block that is drawn from them.
-    fn check_stock(&self) -> Result<()> {
-        let Settings { method, atoms, m0, top, coupling, .. } = self.estimator;
-        let block = match top {
-            _ if method == Method::Atomic && coupling == Coupling::Inclusive => {
-                atoms.saturating_sub(1)
-            }
-            _ if !method.is_multilevel() => atoms,
-            Some(top) => m0.saturating_mul(1 << top.min(16)),
-            // Its levels end where the samples do.
-            None => m0,
-        };
-        if self.train.inner.is_made() && self.train.stock < block {
-            let why = format!(
-                "at least {block}, the largest block of the estimator, where inner samples are made for each row"
-            );
-            return Err(Error::setting("train.stock", self.train.stock, why));
-        }
-        Ok(())
-    }
-
-    /// Nets of Sobol's sequence, which have blocks of powers of two. They are not independent, so that an outer theta among
-    /// them would not be one of them.
-    fn check_nets(&self) -> Result<()> {
-        let Settings { method, atoms, m0, coupling, .. } = self.estimator;
-        if self.train.inner != Inner::Sobol || method == Method::Likelihood {
-            return Ok(());
-        }
-        if method == Method::Atomic || coupling != Coupling::Excluded {
-            let why = "mixture where the outer theta is an inner sample, too, or set estimator.coupling=excluded: points of a \
-                       net are not independent";
-            return Err(Error::setting("train.inner", "sobol", why));
-        }
-        let sizes = [
-            ("train.stock", self.train.stock),
-            ("estimator.atoms", if method == Method::Nested { atoms } else { 1 }),
-            ("estimator.m0", m0),
-        ];
-        match sizes.into_iter().find(|(_, size)| !size.is_power_of_two()) {
-            Some((name, size)) => Err(Error::setting(
-                name,
-                size,
-                "a power of two where inner samples are nets (train.inner=sobol)",
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// Levels that are measured on the flow of the round before.
-    fn check_level_source(&self) -> Result<()> {
-        if self.train.levels != LevelSource::Auto {
-            return Ok(());
-        }
-        let refused = |why: &'static str| Err(Error::setting("train.levels", "auto", why));
-        if !self.estimator.method.is_multilevel() {
-            return refused("given for a method that draws no level: ru, tru, rr, grr and tgrr do");
-        }
-        if self.train.start == Start::Fresh {
-            return refused(
-                "given where rounds start from new weights (train.start=fresh), on which there is nothing to measure",
-            );
-        }
-        if self.train.inner == Inner::Batch {
-            return refused(
-                "given where inner samples come from the batch (train.inner=batch), which is no fixed pool",
-            );
-        }
-        Ok(())
-    }
-
-    /// Inner samples that need the density of the proposal, where it is not known.
-    pub(crate) fn check_density(&self) -> Result<()> {
-        let law = self.train.inner;
-        let refused =
-            |expected: &'static str| Err(Error::setting("train.inner", law.name(), expected));
-        if !law.needs_posteriors() {
-            return Ok(());
-        }
-        if self.proposal != Proposal::Posterior {
-            return refused(
-                "pool, batch or near where proposals have no density that is known (proposal=prior, truncated or mixed)",
-            );
-        }
-        if self.coordinates.space != Space::Unbounded {
-            return refused(
-                "pool, batch or near where proposals are rejected outside the prior (coordinates.space=bounded), which changes \
-                 their density",
-            );
-        }
-        if self.coordinates.theta == Scale::Pool {
-            return refused(
-                "pool, batch or near where parameters are scaled anew in every round (coordinates.theta=pool)",
-            );
-        }
-        Ok(())
-    }
-
     /// Proposals, and losses that correct for them or do not.
     fn check_proposal(&self) -> Result<()> {
         if !(0.0..=0.9).contains(&self.prior_share) {
@@ -305,7 +154,7 @@ impl Config {
 }
 
 /// Refuses a whole number outside its range.
-fn whole(name: &'static str, value: u64, most: u64) -> Result<()> {
+pub(super) fn whole(name: &'static str, value: u64, most: u64) -> Result<()> {
     match (1..=most).contains(&value) {
         true => Ok(()),
         false => Err(Error::setting(name, value, format!("between 1 and {most}"))),

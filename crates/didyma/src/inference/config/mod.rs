@@ -1,6 +1,7 @@
 //! Every setting of a run, by name; two profiles that set them all.
 
 mod check;
+mod check_inner;
 mod choices;
 mod layer;
 mod list;

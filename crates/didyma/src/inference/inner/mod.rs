@@ -15,8 +15,10 @@ use crate::density::coordinates::Coordinates;
 use crate::error::{Error, Result};
 use crate::inference::config::Inner;
 use crate::inference::failures::Failing;
+use crate::inference::posterior::Posterior;
 use crate::named::Named;
-use crate::rng::Purpose;
+use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
 use crate::training::Reservoir;
 use crate::training::estimator::{Method, Neighbours};
 
@@ -73,6 +75,7 @@ impl Run<'_> {
         Ok(law.selected(selection.and_then(Failing::selection)))
     }
 
+    /// The samples of all rows by the posterior that the round begins with.
     fn stock(
         &self,
         inner: Inner,
@@ -80,22 +83,50 @@ impl Run<'_> {
         coordinates: &Coordinates,
         data: Dataset,
     ) -> Result<(Dataset, Reservoir)> {
-        let law = self.proposal_law(round, coordinates)?;
-        let stocking = Stocking {
-            law: &law,
+        let of: Vec<u32> = (0..data.x().len() as u32).collect();
+        let made = Made {
             snapshot: &self.posteriors[round as usize - 2],
-            width: self.config.width,
-            size: self.config.train.stock,
             nets: inner == Inner::Sobol,
             streams: self.streams,
             purposes: [Purpose::InnerPool, Purpose::InnerStock],
+        };
+        self.stock_of(&of, made, round, coordinates, data)
+    }
+
+    /// The samples of these rows.
+    pub(super) fn stock_of(
+        &self,
+        of: &[u32],
+        made: Made,
+        round: u32,
+        coordinates: &Coordinates,
+        data: Dataset,
+    ) -> Result<(Dataset, Reservoir)> {
+        let law = self.proposal_law(round, coordinates)?;
+        let Made { snapshot, nets, streams, purposes } = made;
+        let stocking = Stocking {
+            law: &law,
+            snapshot,
+            width: self.config.width,
+            size: self.config.train.stock,
+            nets,
+            streams,
+            purposes,
             round,
             threads: self.machine.threads,
         };
         let pool = self.records.pool();
         let (_, x) = pool.rows()?;
-        let of: Vec<u32> = (0..x.len() as u32).collect();
-        let (data, stock) = stocking.make(data, &of, x)?;
+        let numbers: Vec<f64> = of.iter().flat_map(|&row| x.row(row as usize)).copied().collect();
+        let (data, stock) = stocking.make(data, of, Rows::new("x", &numbers, x.columns())?)?;
         Ok((data, Reservoir::Stock(stock.into())))
     }
+}
+
+/// By what samples are made.
+pub(super) struct Made<'a> {
+    pub snapshot: &'a Posterior,
+    pub nets: bool,
+    pub streams: Streams,
+    pub purposes: [Purpose; 2],
 }

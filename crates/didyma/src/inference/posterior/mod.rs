@@ -257,7 +257,7 @@ impl Posterior {
         from: SampleStreams,
         index: u64,
     ) -> Result<Vec<f64>> {
-        let base = from.base(&self.ensemble, width, index);
+        let base = from.base(&self.ensemble, width, index)?;
         let z = self.ensemble.sample(&*self.device, features, &base)?;
         let rows = z.chunks_exact(self.prior.dim()).filter_map(|z| self.theta_inside(z));
         Ok(rows.flat_map(|(theta, _)| theta).collect())
@@ -392,7 +392,7 @@ mod tests {
     }
 
     /// Parameters are uniform on the unit cube: a mean of n independent ones has the error 1/√(12 n), 0.0090 for 1024, and one of
-    /// a net at most 1/n, since every one of n intervals has one point. Of an ensemble, too, whose members take their share.
+    /// a net at most 1/n, since every one of n intervals has one point. Of an ensemble, too; for any number of threads.
     #[test]
     fn means_over_a_net_have_smaller_errors() {
         for members in [1, 3] {
@@ -408,6 +408,8 @@ mod tests {
             assert!(of(Points::Random).sqrt() > 0.004);
         }
         let streams = SampleStreams::new(Streams::new(1), Purpose::Posterior, 1).by(Points::Sobol);
+        let draw = |threads| normal::<3>(3).draw(2000, streams, threads).unwrap();
+        assert_eq!(draw(1), draw(3));
         let told = normal::<128>(1).draw(8, streams, 1).unwrap_err().to_string();
         assert!(told.contains("points is sobol") && told.contains("127"), "{told}");
     }

@@ -58,17 +58,19 @@ impl SampleStreams {
     }
 
     /// One block of draws of the base.
-    pub(super) fn base(&self, ensemble: &Ensemble, width: f64, index: u64) -> Base {
+    pub(super) fn base(&self, ensemble: &Ensemble, width: f64, index: u64) -> Result<Base> {
         let Self { streams, purpose, round, points } = self;
         if *points == Points::Random {
-            return ensemble.base(BLOCK, width, &mut streams.stream(*purpose, *round, index));
+            return Ok(ensemble.base(BLOCK, width, &mut streams.stream(*purpose, *round, index)));
         }
+        let Ok(first) = u32::try_from(index * BLOCK as u64) else {
+            return Err(Error::setting("points", points.name(), "random for more than 2^32 draws"));
+        };
         // All blocks are of one net.
-        let mut rng = streams.stream(*purpose, *round, 0);
-        let net = Net::new(ensemble.coordinates_of_a_draw(), &mut rng);
-        let first = index as u32 * BLOCK as u32;
-        let points = (first..first + BLOCK as u32).map(|i| net.point(i).collect::<Vec<_>>());
-        let points: Vec<Vec<f64>> = points.collect();
-        ensemble.base_of(points.iter().map(Vec::as_slice), width)
+        let net =
+            Net::new(ensemble.coordinates_of_a_draw(), &mut streams.stream(*purpose, *round, 0));
+        let points: Vec<Vec<f64>> =
+            (0..BLOCK as u32).map(|i| net.point(first + i).collect()).collect();
+        Ok(ensemble.base_of(points.iter().map(Vec::as_slice), width))
     }
 }

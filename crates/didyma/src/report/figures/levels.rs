@@ -46,10 +46,10 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     let report = runs.first().levels.as_ref().filter(|_| runs.len() == 1)?;
     let title = "Levels of the estimator".to_owned();
     let caption = format!(
-        "Second moments and means of the level differences on the trained flow, with fitted slopes. The gradient's \
-         moments fall like 2^(−r2 l) with r2 = {:.2} ± {:.2}. Above 1 the untruncated estimators have finite variance at \
+        "Second moments and means of the level differences on the trained flow, by inner samples of the pool and M₀ = {:.0}, \
+         with fitted slopes. The gradient's moments fall like 2^(−r2 l) with r2 = {:.2} ± {:.2}. Above 1 the untruncated estimators have finite variance at \
          finite cost; the truncated ones do for any r2, and gain the more the larger it is.",
-        report.r2, report.r2_se
+        report.levels[0].cost, report.r2, report.r2_se
     );
     let svg = level_figure(report, &title, place, false);
     Some(Figure { kind: Kind::Levels, title, caption, svg })

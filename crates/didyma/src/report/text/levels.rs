@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub(super) fn level_line(report: &RoundReport) -> Option<String> {
     let chosen = report.levels.as_ref()?;
     Some(format!(
-        "levels of round {}: M0 = {}, base {}, top {}{}; r2 = {:.2} ± {:.2}, variance x cost {:.2} of that of the settings",
+        "levels of round {}: M0 = {}, base {}, top {}{}; r2 = {:.2} ± {:.2}, variance x cost {:.2} of that of the settings (predicted)",
         report.round,
         chosen.m0,
         chosen.base,
@@ -20,10 +20,13 @@ pub(super) fn level_line(report: &RoundReport) -> Option<String> {
     ))
 }
 
-/// `, P(L >= 4) = 0.12, …`; nothing where the base is the top.
+/// `, P(L >= 4), ... = 0.120 0.043`; nothing where the base is the top.
 fn tails(chosen: &LevelChoice) -> String {
-    let numbered = (chosen.base + 1..).zip(&chosen.tails);
-    numbered.map(|(level, p)| format!(", P(L >= {level}) = {p:.3}")).collect()
+    let tails: String = chosen.tails.iter().map(|p| format!(" {p:.3}")).collect();
+    match chosen.tails.is_empty() {
+        true => String::new(),
+        false => format!(", P(L >= {}), ... ={tails}", chosen.base + 1),
+    }
 }
 
 /// The levels of all rounds that chose some, as a table of the page.
@@ -51,7 +54,7 @@ pub(crate) fn level_table(rounds: &[RoundReport]) -> Option<String> {
         "P(L ≥ base + 1), …",
         "r2",
         "E‖gradient‖² from level 1 on",
-        "variance × cost / as set",
+        "variance × cost / as set, predicted",
     ];
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
     (!rows.is_empty()).then(|| {

@@ -54,8 +54,8 @@ impl Stock {
     }
 }
 
-/// Blocks of a [`Stock`]: a random choice without replacement among an outer row's samples. These are independent and of one
-/// law, so that such a block is a block of independent samples, and the levels telescope as with fresh ones.
+/// Blocks of a [`Stock`]: a random choice without replacement among an outer row's samples. Unless they are a net, these are
+/// independent and of one law, so that such a block is a block of independent samples, and the levels telescope as with fresh ones.
 ///
 /// Of a net a block is an aligned run of 2^k samples at random. Its halves are aligned runs, too, and have the law of smaller
 /// blocks, on which the telescope rests.

@@ -104,6 +104,13 @@ impl Settings {
         Self { atoms: self.atoms.min(most + own), m0, base, top, tails, ..self }
     }
 
+    /// Evaluations that a sample of a level above the base costs, where the level is drawn: levels of a roulette that reuse one
+    /// block take half of the next one's for free. A single term has no other levels.
+    pub(crate) fn share_of_a_block(&self) -> f64 {
+        let shared = self.blocks == Blocks::Reused && !self.method.is_single_term();
+        if shared { 0.5 } else { 1.0 }
+    }
+
     /// The law of the level, if everything that it depends on is legal.
     pub(super) fn law(&self) -> Result<LevelLaw> {
         self.check_sizes()?;

@@ -7,7 +7,6 @@ use crate::error::Result;
 use crate::network::kernel::{PANEL, Real};
 use crate::parallel;
 use crate::rng::Stream;
-use crate::training::TrainRows;
 use crate::training::estimator::{Draws, Group, Plan, Replacement, Source, reduce};
 use crate::training::reservoir::{InnerSource, Reservoir};
 use rand::RngExt;
@@ -84,16 +83,9 @@ impl TrainedFlow {
         Ok(Self { flow, params, data, reservoir, inner, outer, threads, idle })
     }
 
-    /// The same flow on the rows of a training, with its inner samples.
-    pub(crate) fn on(
-        self,
-        rows: &TrainRows,
-        reservoir: &Reservoir,
-        replacement: Replacement,
-    ) -> Result<Self> {
-        let all = rows.training.iter().chain(&rows.inner_only).copied();
-        let (inner, outer) = (reservoir.source(all, replacement)?, rows.training.clone());
-        Ok(Self { reservoir: reservoir.clone(), inner, outer, ..self })
+    /// The same flow on these outer rows, with these inner samples.
+    pub(crate) fn on(self, outer: Vec<u32>, reservoir: Reservoir, inner: InnerSource) -> Self {
+        Self { reservoir, inner, outer, ..self }
     }
 
     /// Rows that samples are drawn from.

@@ -4,6 +4,7 @@ mod batches;
 mod choice;
 mod flow;
 mod study;
+mod sums;
 
 pub use crate::math::moments::Estimate;
 pub use crate::math::regression::Slope;

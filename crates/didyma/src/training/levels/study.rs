@@ -1,5 +1,6 @@
 //! Moments of the level differences, and the rates at which they fall.
 
+use super::sums::LevelSums;
 use super::{Evaluated, Objective};
 use crate::error::{Error, Result};
 use crate::math::moments::Moments;
@@ -187,8 +188,7 @@ impl LevelStudy {
         let mut plans = vec![Plan::default(); problem.at_once()];
         let nothing = Evaluated { loss: 0.0, gradient: vec![0.0; problem.gradient_len()] };
         let mut found = vec![nothing; plans.len()];
-        let components = vec![Moments::default(); components];
-        let mut sums = LevelSums { components, ..LevelSums::default() };
+        let mut sums = LevelSums::new(components);
         while sums.queries < queries {
             let count = plans.len().min(queries - sums.queries);
             for plan in &mut plans[..count] {
@@ -225,8 +225,7 @@ impl LevelStudy {
         let above =
             levels.iter().filter(|l| l.level > level && top.is_none_or(|top| l.level <= top));
         // One reused block of M_L samples has half of the levels' blocks for free.
-        let share = if self.settings.blocks == Blocks::Reused { 0.5 } else { 1.0 };
-        let share = share * evaluations;
+        let share = self.settings.share_of_a_block() * evaluations;
         let above: Vec<_> = above.map(|l| (l.second_moment_gradient, share * l.cost)).collect();
         let r2_safe = -gradient.value - 2.0 * gradient.error;
         let own = (base.variance_gradient, evaluations * (base.cost - 1.0) + 1.0);
@@ -272,47 +271,5 @@ impl LevelStudy {
             );
         }
         warnings
-    }
-}
-
-/// What is summed up over the queries of a level.
-#[derive(Default)]
-struct LevelSums {
-    queries: usize,
-    loss: Moments,
-    loss_square: Moments,
-    gradient_square: Moments,
-    /// Of the gradient's components, where they are asked for: a flow has as many as parameters.
-    components: Vec<Moments>,
-}
-
-impl LevelSums {
-    fn add(&mut self, level: u32, query: &Evaluated) -> Result<()> {
-        let Evaluated { loss: value, gradient } = query;
-        let square: f64 = gradient.iter().map(|g| g * g).sum();
-        if !(value + square).is_finite() {
-            return Err(Error::InfiniteQuery { level, value: *value });
-        }
-        self.queries += 1;
-        self.loss.add(*value);
-        self.loss_square.add(value * value);
-        self.gradient_square.add(square);
-        self.components.iter_mut().zip(gradient).for_each(|(moments, &g)| moments.add(g));
-        Ok(())
-    }
-
-    fn moments(&self, level: u32, block: usize) -> LevelMoments {
-        LevelMoments {
-            level,
-            mean_loss: self.loss.mean(),
-            mean_loss_se: self.loss.estimate().error,
-            second_moment_loss: self.loss_square.mean(),
-            second_moment_loss_se: self.loss_square.estimate().error,
-            second_moment_gradient: self.gradient_square.mean(),
-            second_moment_gradient_se: self.gradient_square.estimate().error,
-            kurtosis: self.loss.kurtosis(),
-            cost: block as f64,
-            queries: self.queries,
-        }
     }
 }

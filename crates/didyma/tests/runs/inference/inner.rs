@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 fn tiny(law: Inner) -> Config {
     let mut config = small(Config::new(Profile::Default, Method::Tgrr));
     (config.rounds, config.train.epochs, config.train.inner) = (3, 4, law);
-    if matches!(law, Inner::Near | Inner::Normalised | Inner::Sobol) {
+    if !law.allows_outer() {
         config.estimator.coupling = Coupling::Excluded;
     }
     config
@@ -89,12 +89,37 @@ fn chosen_levels_outlive_an_interruption() {
     for (change, told) in [
         ((|config| config.train.start = Start::Fresh) as fn(&mut Config), "train.start"),
         (|config| config.train.inner = Inner::Batch, "train.inner"),
+        (|config| config.estimator.coupling = Coupling::Planted, "planted"),
+        (|config| (config.estimator.base, config.estimator.top) = (0, Some(1)), "estimator.top"),
         (|config| config.estimator = Settings::paper(Method::Atomic), "draws no level"),
     ] {
         let mut config = config.clone();
         change(&mut config);
         let sentence = config.check().unwrap_err().to_string();
         assert!(sentence.contains("train.levels") && sentence.contains(told), "{sentence}");
+    }
+}
+
+/// Levels are chosen by every law, for methods with a top level and without. Where that is missing, they end where the samples
+/// do: at the 64 that are made for each row, or at the rows of the smallest member.
+#[test]
+fn levels_are_chosen_by_every_law() {
+    let task = Task::named("two-moons").unwrap();
+    for law in [Inner::Pool, Inner::Near, Inner::Mixture, Inner::Sobol, Inner::Normalised] {
+        for method in [Method::Tgrr, Method::Rr] {
+            let mut config = tiny(law);
+            config.estimator = Config::new(Profile::Default, method).estimator;
+            config.estimator.coupling = Coupling::Excluded;
+            (config.rounds, config.train.levels) = (2, LevelSource::Auto);
+            let found = infer_from(&task.problem, None, &config, 2, State::default(), &mut ());
+            let levels = found.unwrap().reports[1].levels.clone().expect("levels");
+            let (largest, rows) = (levels.m0 << levels.top, 2 * config.simulations);
+            match config.estimator.top {
+                Some(top) => assert_eq!(largest, config.estimator.m0 << top, "{law:?}"),
+                None if law.is_made() => assert_eq!(largest, 64, "{law:?}"),
+                None => assert!(rows / 4 < largest && largest < rows, "{law:?}: {largest} {rows}"),
+            }
+        }
     }
 }
 
