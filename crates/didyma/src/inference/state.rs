@@ -157,7 +157,7 @@ impl MemberReport {
         Some(Self {
             epochs: reports.iter().map(|report| report.epochs).max()?,
             steps: reports.iter().map(|report| report.steps).sum(),
-            stop_reason: kept.first()?.stop_reason,
+            stop_reason: kept.iter().max_by_key(|report| report.epochs)?.stop_reason,
             train_loss: mean(|report| report.train_loss),
             validation_loss: mean(|report| report.validation_loss),
         })
@@ -280,6 +280,22 @@ pub struct Inference {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The reason is that of the member with the most epochs among those that count.
+    #[test]
+    fn a_round_stops_where_its_longest_member_does() {
+        let member = |epochs, stop_reason| MemberReport {
+            epochs,
+            steps: 1,
+            stop_reason,
+            train_loss: Some(1.0),
+            validation_loss: None,
+        };
+        let of = [(9, StopReason::Patience), (20, StopReason::Budget), (5, StopReason::Diverged)];
+        let together = MemberReport::together(&of.map(|(epochs, stop)| member(epochs, stop)));
+        let together = together.expect("three members");
+        assert_eq!((together.epochs, together.stop_reason), (20, StopReason::Budget));
+    }
 
     /// Rounds of runs that were scored by a single classifier seed are still read, and say no error.
     #[test]
