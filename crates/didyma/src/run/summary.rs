@@ -182,8 +182,8 @@ fn left_out(round: &RoundReport) -> Option<String> {
 fn apart(last: &RoundReport) -> Option<String> {
     let found = last.disagreement.filter(|apart| *apart > APART)?;
     Some(format!(
-        "the ensemble's members are {found:.2} apart at the observation (0: one law, 1: no overlap): simulate more or train longer, \
-         another seed may say otherwise"
+        "the ensemble's members are {found:.2} apart at the observation, more than {APART} (1 is no overlap): simulate more, or \
+         compare other seeds"
     ))
 }
 

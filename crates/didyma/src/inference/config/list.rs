@@ -81,7 +81,7 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("train.schedule", "learning rate over a cycle: constant or cosine"),
     (
         "train.steps",
-        "steps of a cycle of the last round, in whole epochs; none: until it stops by itself",
+        "steps of a cycle of the last round, in whole epochs, where train.epochs are not fewer; none: until train.epochs or train.patience end it",
     ),
     (
         "train.cycles",
