@@ -1,6 +1,6 @@
 //! Levels that a round chooses by what is measured on the flow of the round before.
 
-use super::inner::Made;
+use super::inner::{Made, measured_rows};
 use super::rounds::Run;
 use super::state::Training;
 use crate::density::{Dataset, Density};
@@ -10,10 +10,6 @@ use crate::rng::{Purpose, Streams};
 use crate::training::levels::{LevelChoice, TrainedFlow};
 use crate::training::{Reservoir, TrainRows, fitted};
 use rand::RngExt;
-use rand::seq::SliceRandom;
-
-/// Rows that samples are made for, to measure with.
-const STOCKED: usize = 1000;
 
 impl Run<'_> {
     /// True if the levels of a round are to be chosen, which is before its first epoch.
@@ -59,10 +55,8 @@ impl Run<'_> {
         let Some(law) = self.inner_law(round).filter(|law| law.is_made() && round > 2) else {
             return Ok(None);
         };
-        let mut outer = rows.training.clone();
-        outer.shuffle(&mut streams.stream(Purpose::LevelRows, round.into(), 0));
-        outer.truncate(STOCKED);
-        outer.sort_unstable();
+        let rng = streams.stream(Purpose::LevelRows, round.into(), 0);
+        let outer = measured_rows(rows.training.clone(), rng);
         let made = Made {
             snapshot: &self.posteriors[round as usize - 3],
             nets: law == Inner::Sobol,

@@ -13,6 +13,13 @@ pub struct Slope {
     pub intercept: f64,
 }
 
+impl Slope {
+    /// How fast it falls, less two standard errors: the rate to plan with.
+    pub fn safe_rate(&self) -> f64 {
+        -self.value - 2.0 * self.error
+    }
+}
+
 /// Variance of log₂ that even an exact mean is given: the law is a power of 2 only asymptotically.
 const FLOOR: f64 = 1e-3;
 

@@ -4,19 +4,14 @@ use super::TrainedFlow;
 use crate::error::{Error, Result};
 use crate::inference::config::{Config, Inner};
 use crate::inference::failures::Failing;
-use crate::inference::inner::{ProposalLaw, Stocking};
+use crate::inference::inner::{ProposalLaw, Stocking, measured_rows};
 use crate::inference::posterior::Posterior;
 use crate::inference::simulations::Records;
 use crate::named::Named;
 use crate::problem::prior::Prior;
 use crate::rng::{Purpose, Streams};
-use crate::rows::Rows;
 use crate::training::Reservoir;
 use crate::training::estimator::{Neighbours, Replacement};
-use rand::seq::SliceRandom;
-
-/// Outer rows that samples are made for, where they are made for each row.
-const STOCKED: usize = 1000;
 
 /// A run's knowledge of its proposals.
 pub(crate) struct Past<'a> {
@@ -64,10 +59,8 @@ impl TrainedFlow {
         let failing = past.failing(self.threads)?;
         let law = past.proposal_law(inner, failing.as_ref())?;
         let (streams, round) = (Streams::new(past.config.seed), past.before.len() as u32 + 1);
-        let mut rng = streams.stream(Purpose::LevelRows, round.into(), 0);
-        self.outer.shuffle(&mut rng);
-        self.outer.truncate(STOCKED);
-        self.outer.sort_unstable();
+        let rng = streams.stream(Purpose::LevelRows, round.into(), 0);
+        self.outer = measured_rows(self.outer, rng);
         let earlier = past.before.last().filter(|_| !past.fresh);
         let snapshot = earlier.unwrap_or(past.posterior);
         let stocking = Stocking {
@@ -82,11 +75,7 @@ impl TrainedFlow {
             threads: self.threads,
         };
         let pool = past.records.pool();
-        let (_, x) = pool.rows()?;
-        let of_outer = self.outer.iter().flat_map(|&row| x.row(row as usize));
-        let of_outer: Vec<f64> = of_outer.copied().collect();
-        let x = Rows::new("x", &of_outer, x.columns())?;
-        let (data, stock) = stocking.make(self.data, &self.outer, x)?;
+        let (data, stock) = stocking.make(self.data, &self.outer, pool.rows()?.1)?;
         self.data = data;
         self.reservoir = Reservoir::Stock(stock.into());
         self.inner = self.reservoir.source(std::iter::empty(), Replacement::Without)?;

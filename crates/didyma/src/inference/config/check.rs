@@ -25,8 +25,7 @@ impl Config {
     /// parameters are neither scaled nor unbounded: one that single precision cannot tell apart, or that lies where splines do
     /// not act.
     pub(crate) fn check_prior(&self, prior: &Prior) -> Result<()> {
-        let nets = self.train.inner == Inner::Sobol && self.estimator.method != Method::Likelihood;
-        if nets && prior.dim() >= Net::MOST {
+        if self.train.inner == Inner::Sobol && prior.dim() >= Net::MOST {
             let why = format!("mixture for more than {} parameters", Net::MOST - 1);
             return Err(Error::setting("train.inner", "sobol", why));
         }

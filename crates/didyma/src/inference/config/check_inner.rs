@@ -89,7 +89,7 @@ impl Config {
     /// Nets of Sobol's sequence, which have blocks of powers of two.
     fn check_nets(&self) -> Result<()> {
         let Settings { method, atoms, m0, .. } = self.estimator;
-        if self.train.inner != Inner::Sobol || method == Method::Likelihood {
+        if self.train.inner != Inner::Sobol {
             return Ok(());
         }
         let sizes = [

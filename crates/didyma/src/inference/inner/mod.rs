@@ -4,7 +4,7 @@ mod proposal;
 mod stock;
 
 pub(crate) use proposal::ProposalLaw;
-pub(crate) use stock::Stocking;
+pub(crate) use stock::{Stocking, measured_rows};
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,6 @@ use crate::inference::failures::Failing;
 use crate::inference::posterior::Posterior;
 use crate::named::Named;
 use crate::rng::{Purpose, Streams};
-use crate::rows::Rows;
 use crate::training::Reservoir;
 use crate::training::estimator::{Method, Neighbours};
 
@@ -116,9 +115,7 @@ impl Run<'_> {
             threads: self.machine.threads,
         };
         let pool = self.records.pool();
-        let (_, x) = pool.rows()?;
-        let numbers: Vec<f64> = of.iter().flat_map(|&row| x.row(row as usize)).copied().collect();
-        let (data, stock) = stocking.make(data, of, Rows::new("x", &numbers, x.columns())?)?;
+        let (data, stock) = stocking.make(data, of, pool.rows()?.1)?;
         Ok((data, Reservoir::Stock(stock.into())))
     }
 }

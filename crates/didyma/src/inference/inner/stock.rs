@@ -10,6 +10,7 @@ use crate::rng::{Purpose, Stream, Streams};
 use crate::rows::Rows;
 use crate::training::estimator::Stock;
 use rand::RngExt;
+use rand::seq::SliceRandom;
 
 /// Outer rows that are worked on together: their samples fill a few tiles.
 const CHUNK: usize = 64;
@@ -80,16 +81,27 @@ struct Piece {
     outer: Vec<f32>,
 }
 
+/// Outer rows that samples are made for to measure levels with.
+const MEASURED: usize = 1000;
+
+/// Some of these outer rows, at random, in their order.
+pub(crate) fn measured_rows(mut rows: Vec<u32>, mut rng: Stream) -> Vec<u32> {
+    rows.shuffle(&mut rng);
+    rows.truncate(MEASURED);
+    rows.sort_unstable();
+    rows
+}
+
 impl Stocking<'_> {
-    /// The dataset with the samples after its rows, and which of them belong to which of the rows `of`, whose x, as the
-    /// simulator gave them, are `x`.
+    /// The dataset with the samples after its rows, and which of them belong to which of the rows `of`. `x` are those of all
+    /// rows, as the simulator gave them.
     pub(crate) fn make(&self, data: Dataset, of: &[u32], x: Rows) -> Result<(Dataset, Stock)> {
         self.check_memory(of.len())?;
         let shared = self.shared(data.len())?;
         let pieces = parallel::map(of.len().div_ceil(CHUNK), self.threads, |index| {
             let places = index * CHUNK..of.len().min((index + 1) * CHUNK);
             let mut rng = self.streams.stream(self.purposes[1], self.round.into(), index as u64);
-            let x = places.clone().map(|place| x.row(place));
+            let x = of[places.clone()].iter().map(|&row| x.row(row as usize));
             self.piece(&data, &of[places.clone()], x, &shared, &mut rng)
         });
         let (data, stock) = assemble(data, of, shared, pieces.into_iter().collect::<Result<_>>()?)?;

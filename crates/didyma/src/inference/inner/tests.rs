@@ -109,7 +109,7 @@ fn stock(law: &ProposalLaw, snapshot: &Posterior, size: usize, nets: bool) -> (D
         threads: 2,
     };
     let of: Vec<u32> = (0..40).collect();
-    stocking.make(data, &of, Rows::new("x", &x[..40], 1).unwrap()).unwrap()
+    stocking.make(data, &of, Rows::new("x", &x, 1).unwrap()).unwrap()
 }
 
 /// The width of the posterior that samples are drawn from.

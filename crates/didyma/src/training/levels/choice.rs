@@ -6,10 +6,10 @@
 //! largest block stays what the settings say, since the loss of a truncated method depends on it: without that, the least
 //! variance × cost would have no levels at all.
 
-use super::study::{FITTED, LevelStudy};
+use super::study::{LevelStudy, gradient_line};
 use super::{LevelMoments, Objective};
 use crate::error::{Error, Result};
-use crate::math::regression::{Slope, log2_slope};
+use crate::math::regression::Slope;
 use crate::rng::Streams;
 use crate::training::estimator::alpha::{LEAST_RATE, best_tails, variance_cost};
 use crate::training::estimator::{Alpha, Estimator, Settings, Tails};
@@ -78,7 +78,7 @@ impl LevelChoice {
         let tails = (law.base() + 1..=top - finer).map(|level| law.tail(level)).collect();
         let given = measured.candidate(law.base() + finer, Some(tails));
         let best = measured.best();
-        let slow = untruncated && r2_safe(measured.line) <= LEAST_RATE;
+        let slow = untruncated && measured.line.safe_rate() <= LEAST_RATE;
         Ok(Some(measured.choice(if slow { given.clone() } else { best }, &given)))
     }
 
@@ -107,11 +107,6 @@ impl LevelChoice {
     pub fn is_slow(&self) -> bool {
         self.r2_safe() <= LEAST_RATE
     }
-}
-
-/// r2 − 2 standard errors of a fitted line.
-fn r2_safe(line: Slope) -> f64 {
-    -line.value - 2.0 * line.error
 }
 
 /// M₀ and the top level of the finest levels that have the settings' largest block: down to two samples, or one where the
@@ -148,11 +143,7 @@ impl Measured {
         (levels, variances): (Vec<LevelMoments>, Vec<f64>),
         evaluations: f64,
     ) -> Self {
-        let inside = levels.iter().filter(|l| FITTED.contains(&l.level));
-        let point = |l: &LevelMoments| {
-            (l.level, l.second_moment_gradient, l.second_moment_gradient_se.powi(2))
-        };
-        let line = log2_slope(&inside.map(point).collect::<Vec<_>>());
+        let line = gradient_line(&levels);
         Self { given, m0, top, levels, variances, evaluations, line }
     }
 

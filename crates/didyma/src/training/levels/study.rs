@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::ops::RangeInclusive;
 
 /// Levels whose differences the rates are fitted to; level 0 holds the outer term and is left out.
-pub(super) const FITTED: RangeInclusive<u32> = 1..=6;
+const FITTED: RangeInclusive<u32> = 1..=6;
 /// Levels that the rate of the bias is fitted to: means are lost in the noise sooner.
 const FITTED_BIAS: RangeInclusive<u32> = 1..=4;
 /// Queries of a level, at least.
@@ -136,12 +136,9 @@ impl LevelStudy {
         }
         let mut levels = Vec::new();
         for level in 0..=self.highest {
-            let sums = self.measure(&mut all, level, 0, problem, streams)?;
-            levels.push(sums.moments(level, all.block_size(level)));
+            levels.push(self.difference(&mut all, level, problem, streams)?);
         }
-        let components = problem.gradient_len();
-        let sums = self.measure(&mut self.estimator(base)?, base, components, problem, streams)?;
-        let variance = sums.components.iter().map(Moments::variance).sum();
+        let variance = self.variance(base, problem, streams)?;
         Ok(self.report(levels, variance, problem.evaluations()))
     }
 
@@ -151,18 +148,32 @@ impl LevelStudy {
         problem: &mut impl Objective,
         streams: Streams,
     ) -> Result<(Vec<LevelMoments>, Vec<f64>)> {
-        let (mut all, components) = (self.estimator(0)?, problem.gradient_len());
-        let (mut levels, mut variances) = (Vec::new(), Vec::new());
-        for level in 0..=self.highest {
-            if level > 0 {
-                let sums = self.measure(&mut all, level, 0, problem, streams)?;
-                levels.push(sums.moments(level, all.block_size(level)));
-            }
-            let mut at_level = self.estimator(level)?;
-            let sums = self.measure(&mut at_level, level, components, problem, streams)?;
-            variances.push(sums.components.iter().map(Moments::variance).sum());
-        }
-        Ok((levels, variances))
+        let mut all = self.estimator(0)?;
+        let levels = 1..=self.highest;
+        let levels = levels.map(|level| self.difference(&mut all, level, problem, streams));
+        let levels = levels.collect::<Result<_>>()?;
+        let bases = 0..=self.highest;
+        let variances = bases.map(|base| self.variance(base, problem, streams));
+        Ok((levels, variances.collect::<Result<_>>()?))
+    }
+
+    /// Moments of one level, by an estimator that begins at level 0.
+    fn difference(
+        &self,
+        all: &mut Estimator,
+        level: u32,
+        problem: &mut impl Objective,
+        streams: Streams,
+    ) -> Result<LevelMoments> {
+        let sums = self.measure(all, level, 0, problem, streams)?;
+        Ok(sums.moments(level, all.block_size(level)))
+    }
+
+    /// Trace of the covariance of the gradient at a base level.
+    fn variance(&self, base: u32, problem: &mut impl Objective, streams: Streams) -> Result<f64> {
+        let (mut at_base, components) = (self.estimator(base)?, problem.gradient_len());
+        let sums = self.measure(&mut at_base, base, components, problem, streams)?;
+        Ok(sums.components.iter().map(Moments::variance).sum())
     }
 
     /// An estimator that takes the term at this base, or differences above it.
@@ -207,14 +218,9 @@ impl LevelStudy {
         variance_gradient: f64,
         evaluations: f64,
     ) -> LevelReport {
-        let fit = |range: RangeInclusive<u32>, of: fn(&LevelMoments) -> (f64, f64)| {
-            let inside = levels.iter().filter(|l| range.contains(&l.level));
-            let point = |l: &LevelMoments| (l.level, of(l).0, of(l).1.powi(2));
-            log2_slope(&inside.map(point).collect::<Vec<_>>())
-        };
-        let loss = fit(FITTED, |l| (l.second_moment_loss, l.second_moment_loss_se));
-        let gradient = fit(FITTED, |l| (l.second_moment_gradient, l.second_moment_gradient_se));
-        let mean = fit(FITTED_BIAS, |l| (l.mean_loss, l.mean_loss_se));
+        let loss = fit(&levels, FITTED, |l| (l.second_moment_loss, l.second_moment_loss_se));
+        let gradient = gradient_line(&levels);
+        let mean = fit(&levels, FITTED_BIAS, |l| (l.mean_loss, l.mean_loss_se));
         let Settings { method, m0, base: level, top, .. } = self.settings;
         let base = BaseTerm {
             level,
@@ -224,10 +230,9 @@ impl LevelStudy {
         };
         let above =
             levels.iter().filter(|l| l.level > level && top.is_none_or(|top| l.level <= top));
-        // One reused block of M_L samples has half of the levels' blocks for free.
         let share = self.settings.share_of_a_block() * evaluations;
         let above: Vec<_> = above.map(|l| (l.second_moment_gradient, share * l.cost)).collect();
-        let r2_safe = -gradient.value - 2.0 * gradient.error;
+        let r2_safe = gradient.safe_rate();
         let own = (base.variance_gradient, evaluations * (base.cost - 1.0) + 1.0);
         let tails = best_tails(method, own, &above);
         LevelReport {
@@ -272,4 +277,20 @@ impl LevelStudy {
         }
         warnings
     }
+}
+
+/// The line through log₂ of what `of` tells of the levels in this range: a mean and its standard error.
+fn fit(
+    levels: &[LevelMoments],
+    range: RangeInclusive<u32>,
+    of: fn(&LevelMoments) -> (f64, f64),
+) -> Slope {
+    let inside = levels.iter().filter(|l| range.contains(&l.level));
+    let point = |l: &LevelMoments| (l.level, of(l).0, of(l).1.powi(2));
+    log2_slope(&inside.map(point).collect::<Vec<_>>())
+}
+
+/// The line of E ‖Δρ_l‖².
+pub(super) fn gradient_line(levels: &[LevelMoments]) -> Slope {
+    fit(levels, FITTED, |l| (l.second_moment_gradient, l.second_moment_gradient_se))
 }
