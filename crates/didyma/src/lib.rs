@@ -43,7 +43,7 @@
 //! - `density`: what q(θ | x) is ([`flow`], [`score`], [`coordinates`])
 //! - [`training`]: how it is learnt ([`estimator`])
 //! - `inference`: the algorithm ([`config`], [`truncation`], [`failures`], [`steps`])
-//! - `evaluation`: how good a posterior is ([`metrics`], [`abc`], [`levels`])
+//! - `evaluation`: how good a posterior is ([`metrics`], [`calibration`], [`abc`], [`levels`])
 //! - [`run`]: a run on the disk
 //! - [`problem_file`]: a problem as TOML
 //! - [`report`]: the page about a run
@@ -75,7 +75,7 @@ pub use config::{Algorithm, Config, Profile};
 pub use density::{Dataset, Density, DensityConfig, coordinates, flow, score};
 pub use error::{Advice, Error, Fault, FileFault, Remedy, Result, Wording};
 pub use estimator::Method;
-pub use evaluation::{TaskJudge, abc, levels, metrics};
+pub use evaluation::{TaskJudge, abc, calibration, levels, metrics};
 pub use flow::{FlowConfig, SplineFlow, Tape};
 pub use infer::{Found, Infer, infer};
 pub use inference::{

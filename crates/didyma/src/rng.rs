@@ -89,6 +89,16 @@ pub enum Purpose {
     LevelStock = 32,
     /// Queries by which the levels of a round are chosen.
     LevelChoice = 33,
+    /// Held-out rows and candidates of a calibration.
+    Calibration = 34,
+    /// Places of a rank among its ties, and inside its step.
+    RankTies = 35,
+    /// Points of reference of a coverage test.
+    References = 36,
+    /// Folds, first weights and batches of the classifiers of a local test.
+    LocalTest = 37,
+    /// Data of a local test's null hypothesis.
+    LocalNull = 38,
 }
 
 /// All random streams of a run.

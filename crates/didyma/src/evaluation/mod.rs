@@ -1,6 +1,7 @@
-//! How good a posterior is: metrics, a judge where the truth is known, a baseline, the levels of an estimator.
+//! How good a posterior is: metrics, calibration, a judge where the truth is known, a baseline, the levels of an estimator.
 
 pub mod abc;
+pub mod calibration;
 mod judge;
 pub mod levels;
 pub mod metrics;
