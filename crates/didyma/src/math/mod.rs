@@ -1,7 +1,10 @@
 //! Mathematics that knows nothing of inference.
 
+pub(crate) mod binomial;
 pub(crate) mod cholesky;
 pub(crate) mod dual;
+pub(crate) mod ecdf;
+pub(crate) mod kolmogorov;
 mod log_sum;
 pub(crate) mod masses;
 pub(crate) mod moments;

@@ -1,0 +1,192 @@
+//! Are numbers between 0 and 1 uniform? A test of their distribution function, with exact p-values and bands.
+
+use crate::error::{Error, Result};
+use crate::math::binomial::BinomialTails;
+use crate::math::ecdf::{Gate, passing_probability};
+use crate::math::{kolmogorov, mean_and_deviation};
+use crate::rows::Rows;
+
+/// Fewest rows of a calibration: of fewer, even posteriors half as wide as they should be mostly pass.
+pub const LEAST_ROWS: usize = 20;
+
+/// Most places at which a distribution function is compared with its law.
+pub const MOST_POINTS: usize = 100;
+
+/// Tails that differ by less than this share are the same: z and 1 − z give equal ones but for rounding.
+const SAME: f64 = 1e-9;
+
+/// How far numbers in [0, 1] are from uniform.
+///
+/// Their distribution function F is compared with z at K = min(N, [`MOST_POINTS`]) places z_i = i/K. N F(z) is then a
+/// draw of Bin(N, z), and
+///
+/// γ = 2 min over i < K of min( P(Bin(N, z_i) ≤ N F(z_i)), P(Bin(N, z_i) ≥ N F(z_i)) )
+///
+/// is small where F leaves its law (Säilynoja, Bürkner and Vehtari 2022). The p-value, P(γ is this small or smaller for
+/// uniform numbers), is exact: the counts N F(z_i) are a Markov chain, whose probability to stay in the band of γ is a
+/// sum over the counts. Since they are whole numbers, P(p ≤ α) ≤ α with a little to spare.
+///
+/// ```
+/// use didyma::calibration::Uniformity;
+/// let even: Vec<f64> = (0..100).map(|i| (f64::from(i) + 0.5) / 100.0).collect();
+/// let narrow: Vec<f64> = even.iter().map(|u| 0.5 + 0.5 * (u - 0.5)).collect();
+/// assert!(Uniformity::of(&even)?.p_value > 0.99 && Uniformity::of(&narrow)?.p_value < 1e-6);
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Uniformity {
+    /// How many numbers there are: N.
+    pub rows: usize,
+    /// The statistic: twice the smallest tail.
+    pub gamma: f64,
+    /// The probability of a γ this small or smaller, if the numbers are uniform.
+    pub p_value: f64,
+    /// sup |F(z) − z| over all z: the statistic of Kolmogorov and Smirnov.
+    pub deviation: f64,
+    /// The p-value of `deviation`, exact up to 10,000 rows.
+    pub ks_p_value: f64,
+    /// Their mean: ½ if they are uniform.
+    pub mean: f64,
+    /// Their standard deviation over √(1/12): below 1 they gather in the middle, above 1 at the ends.
+    pub spread: f64,
+}
+
+impl Uniformity {
+    /// Of at least [`LEAST_ROWS`] numbers in [0, 1].
+    pub fn of(values: &[f64]) -> Result<Self> {
+        check_unit(values)?;
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let rows = sorted.len();
+        let laws = Laws::new(rows, rows.min(MOST_POINTS));
+        let counts = |at: f64| sorted.partition_point(|&value| value <= at);
+        let gamma = laws.gamma(counts);
+        let (mean, deviation) = mean_and_deviation(values);
+        let farthest = kolmogorov::deviation(&sorted);
+        Ok(Self {
+            rows,
+            gamma,
+            p_value: laws.p_value(gamma),
+            deviation: farthest,
+            ks_p_value: kolmogorov::p_value(rows, farthest),
+            mean,
+            spread: deviation * 12f64.sqrt(),
+        })
+    }
+}
+
+/// Numbers of a calibration: enough of them, finite, and in [0, 1].
+pub(super) fn check_unit(values: &[f64]) -> Result<()> {
+    let rows = Rows::new("values", values, 1)?;
+    rows.expect_rows_from(LEAST_ROWS, "at least, to say anything; simulate more")?;
+    rows.expect_finite()?;
+    match values.iter().position(|value| !(0.0..=1.0).contains(value)) {
+        None => Ok(()),
+        Some(row) => Err(Error::Setting {
+            name: format!("values[{row}]").into(),
+            value: values[row].to_string(),
+            expected: "between 0 and 1, as shares and randomised ranks are".into(),
+        }),
+    }
+}
+
+/// Simultaneous bands: the distribution function of uniform numbers is inside of all of them at once with at least a
+/// given probability.
+///
+/// ```
+/// use didyma::calibration::Bands;
+/// let bands = Bands::simultaneous(250, 50, 0.95)?;
+/// let middle = bands.points.iter().position(|&z| z == 0.5).unwrap();
+/// assert!(bands.low[middle] < 0.42 && bands.high[middle] > 0.58); // one point alone: 0.44 and 0.56
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bands {
+    /// The places: 1/K, 2/K, …, 1.
+    pub points: Vec<f64>,
+    /// Smallest share of the numbers at or below each place.
+    pub low: Vec<f64>,
+    /// Largest share of the numbers at or below each place.
+    pub high: Vec<f64>,
+    /// The exact probability that all shares are inside: the level, or a little more.
+    pub probability: f64,
+}
+
+impl Bands {
+    /// For so many rows, at so many places; `level` is the probability that a band is never left, 0.95 for example. The
+    /// bands are those of the test of [`Uniformity`]: at as many places, they are left where its p-value is 1 − `level`
+    /// or less.
+    pub fn simultaneous(rows: usize, points: usize, level: f64) -> Result<Self> {
+        if rows == 0 {
+            return Err(Error::setting("rows", rows, "at least 1"));
+        }
+        if !(2..=10_000).contains(&points) {
+            return Err(Error::setting("points", points, "between 2 and 10000"));
+        }
+        if !(level > 0.0 && level < 1.0) {
+            return Err(Error::setting("level", level, "between 0 and 1, not on an end (0.95)"));
+        }
+        let laws = Laws::new(rows, points);
+        let gates = laws.gates(laws.gamma_of(1.0 - level));
+        let probability = passing_probability(rows, &gates);
+        let share = |count: usize| count as f64 / rows as f64;
+        let low = gates.iter().map(|gate| share(gate.low)).chain([1.0]).collect();
+        let high = gates.iter().map(|gate| share(gate.high)).chain([1.0]).collect();
+        let points = gates.iter().map(|gate| gate.at).chain([1.0]).collect();
+        Ok(Self { points, low, high, probability })
+    }
+}
+
+/// The laws of the counts at the places before 1, where a count is certain.
+struct Laws {
+    rows: usize,
+    places: Vec<(f64, BinomialTails)>,
+}
+
+impl Laws {
+    fn new(rows: usize, points: usize) -> Self {
+        let places = (1..points).map(|i| i as f64 / points as f64);
+        let places = places.map(|at| (at, BinomialTails::new(rows, at))).collect();
+        Self { rows, places }
+    }
+
+    /// γ of a count at every place.
+    fn gamma(&self, count: impl Fn(f64) -> usize) -> f64 {
+        let tail = |(at, law): &(f64, BinomialTails)| {
+            let count = count(*at);
+            law.at_most(count).min(law.at_least(count))
+        };
+        2.0 * self.places.iter().map(tail).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The counts whose γ is larger than this one.
+    fn gates(&self, gamma: f64) -> Vec<Gate> {
+        let gate = |(at, law): &(f64, BinomialTails)| {
+            // Where no count is possible, an empty gate says so.
+            let (low, high) = law.range_above(0.5 * gamma * (1.0 + SAME)).unwrap_or((1, 0));
+            Gate { at: *at, low, high }
+        };
+        self.places.iter().map(gate).collect()
+    }
+
+    /// P(γ of uniform numbers is at most this one).
+    fn p_value(&self, gamma: f64) -> f64 {
+        let outside = 1.0 - passing_probability(self.rows, &self.gates(gamma));
+        // One tail is γ/2, and there are two at each place: bounds that hold where the difference has lost its digits.
+        outside.max(0.5 * gamma).min(gamma * self.places.len() as f64).min(1.0)
+    }
+
+    /// The largest γ with a p-value of at most `p`, but for its last digits, by bisection between the bounds of γ.
+    fn gamma_of(&self, p: f64) -> f64 {
+        let (mut low, mut high) = ((p / self.places.len() as f64).ln(), (2.0 * p).ln());
+        while high - low > 1e-4 {
+            let middle = 0.5 * (low + high);
+            if self.p_value(middle.exp()) <= p {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low.exp()
+    }
+}
