@@ -58,7 +58,7 @@ impl Uniformity {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let rows = sorted.len();
-        let laws = Laws::new(rows, rows.min(MOST_POINTS));
+        let laws = Laws::new(rows, &grid(rows.min(MOST_POINTS)));
         let counts = |at: f64| sorted.partition_point(|&value| value <= at);
         let gamma = laws.gamma(counts);
         let (mean, deviation) = mean_and_deviation(values);
@@ -102,7 +102,7 @@ pub(super) fn check_unit(values: &[f64]) -> Result<()> {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bands {
-    /// The places: 1/K, 2/K, …, 1.
+    /// The places.
     pub points: Vec<f64>,
     /// Smallest share of the numbers at or below each place.
     pub low: Vec<f64>,
@@ -113,28 +113,61 @@ pub struct Bands {
 }
 
 impl Bands {
-    /// For so many rows, at so many places; `level` is the probability that a band is never left, 0.95 for example. The
+    /// For so many rows, at so many places; `level` is the probability that no band is left, 0.95 for example. The
     /// bands are those of the test of [`Uniformity`]: at as many places, they are left where its p-value is 1 − `level`
     /// or less.
     pub fn simultaneous(rows: usize, points: usize, level: f64) -> Result<Self> {
-        if rows == 0 {
-            return Err(Error::setting("rows", rows, "at least 1"));
-        }
         if !(2..=10_000).contains(&points) {
             return Err(Error::setting("points", points, "between 2 and 10000"));
         }
+        let mut bands = Self::at(rows, &grid(points), level)?;
+        // The last share is certain.
+        for (list, end) in
+            [&mut bands.points, &mut bands.low, &mut bands.high].into_iter().zip([1.0; 3])
+        {
+            list.push(end);
+        }
+        Ok(bands)
+    }
+
+    /// The same at given places, which rise and lie between 0 and 1.
+    pub fn at(rows: usize, places: &[f64], level: f64) -> Result<Self> {
+        if rows == 0 {
+            return Err(Error::setting("rows", rows, "at least 1"));
+        }
+        check_levels(places)?;
         if !(level > 0.0 && level < 1.0) {
             return Err(Error::setting("level", level, "between 0 and 1, not on an end (0.95)"));
         }
-        let laws = Laws::new(rows, points);
+        let laws = Laws::new(rows, places);
         let gates = laws.gates(laws.gamma_of(1.0 - level));
-        let probability = passing_probability(rows, &gates);
         let share = |count: usize| count as f64 / rows as f64;
-        let low = gates.iter().map(|gate| share(gate.low)).chain([1.0]).collect();
-        let high = gates.iter().map(|gate| share(gate.high)).chain([1.0]).collect();
-        let points = gates.iter().map(|gate| gate.at).chain([1.0]).collect();
-        Ok(Self { points, low, high, probability })
+        Ok(Self {
+            points: places.to_vec(),
+            low: gates.iter().map(|gate| share(gate.low)).collect(),
+            high: gates.iter().map(|gate| share(gate.high)).collect(),
+            probability: passing_probability(rows, &gates),
+        })
     }
+}
+
+/// Places or levels: at least one, rising, between 0 and 1.
+pub(super) fn check_levels(levels: &[f64]) -> Result<()> {
+    let inside = levels.iter().all(|level| 0.0 < *level && *level < 1.0);
+    if levels.is_empty() || !inside || !levels.is_sorted_by(|a, b| a < b) {
+        let given = format!("{levels:?}");
+        return Err(Error::setting(
+            "levels",
+            given,
+            "rising numbers between 0 and 1, not on an end",
+        ));
+    }
+    Ok(())
+}
+
+/// 1/K, 2/K, …, (K − 1)/K.
+fn grid(points: usize) -> Vec<f64> {
+    (1..points).map(|i| i as f64 / points as f64).collect()
 }
 
 /// The laws of the counts at the places before 1, where a count is certain.
@@ -144,9 +177,8 @@ struct Laws {
 }
 
 impl Laws {
-    fn new(rows: usize, points: usize) -> Self {
-        let places = (1..points).map(|i| i as f64 / points as f64);
-        let places = places.map(|at| (at, BinomialTails::new(rows, at))).collect();
+    fn new(rows: usize, places: &[f64]) -> Self {
+        let places = places.iter().map(|&at| (at, BinomialTails::new(rows, at))).collect();
         Self { rows, places }
     }
 

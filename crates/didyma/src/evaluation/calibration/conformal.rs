@@ -1,0 +1,68 @@
+//! Conformal recalibration: nominal levels whose regions have the coverage that was asked for.
+
+use super::uniformity::check_unit;
+use crate::error::{Error, Result};
+
+/// Shares of a row that are rounding: 0.95 · 20 is 19 rows, whatever the last digit says.
+const ROUNDING: f64 = 1e-9;
+
+/// Levels of regions, recalibrated by simulations whose parameters are known (split conformal prediction).
+///
+/// A region of nominal level c need not have the truth inside with probability c. If h_1, …, h_n are the levels at which
+/// n truths entered, and one more pair (θ, x) is exchangeable with those, then the region whose nominal level is the
+/// k-th smallest of them, k = ⌈(n + 1)(1 − α)⌉, has θ inside with probability at least 1 − α, and at most
+/// 1 − α + 1/(n + 1), however wrong the posteriors are (Vovk, Gammerman and Shafer 2005; Lei et al. 2018). The
+/// probability is over pairs (θ, x): it is not a promise for one observation.
+///
+/// ```
+/// use didyma::calibration::Recalibration;
+/// let entries: Vec<f64> = (0..99).map(|i| ((f64::from(i) + 0.5) / 99.0).sqrt()).collect();
+/// let level = Recalibration::of(&entries)?.level(0.9)?;
+/// assert_eq!(level, entries[89]); // the region of level 0.95 covers 90 %
+/// assert!(Recalibration::of(&entries)?.level(0.995).is_err()); // needs 199 rows
+/// # Ok::<(), didyma::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recalibration {
+    sorted: Vec<f64>,
+}
+
+impl Recalibration {
+    /// From the levels of the smallest regions that had the truths inside, as
+    /// [`region_levels`](super::region_levels) gives them.
+    pub fn of(region_levels: &[f64]) -> Result<Self> {
+        check_unit(region_levels)?;
+        let mut sorted = region_levels.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Ok(Self { sorted })
+    }
+
+    /// The nominal level whose region has this coverage.
+    pub fn level(&self, coverage: f64) -> Result<f64> {
+        let needed = Self::rows_needed(coverage)?;
+        let rows = self.sorted.len();
+        if rows < needed {
+            let expected = format!(
+                "at most {:.6} for {rows} rows: simulate at least {needed} rows for it",
+                rows as f64 / (rows + 1) as f64
+            );
+            return Err(Error::setting("coverage", coverage, expected));
+        }
+        let place = ((rows + 1) as f64 * coverage - ROUNDING).ceil() as usize;
+        Ok(self.sorted[place.max(1) - 1])
+    }
+
+    /// Rows that a coverage of 1 − α needs: ⌈1/α⌉ − 1.
+    pub fn rows_needed(coverage: f64) -> Result<usize> {
+        if !(coverage > 0.0 && coverage < 1.0) {
+            return Err(Error::setting("coverage", coverage, "between 0 and 1, not on an end"));
+        }
+        Ok((coverage / (1.0 - coverage) - ROUNDING).ceil() as usize)
+    }
+
+    /// Coverage that the region of a nominal level is sure to have, over pairs: the inverse of [`level`](Self::level).
+    pub fn coverage(&self, level: f64) -> f64 {
+        let entered = self.sorted.partition_point(|&entry| entry <= level);
+        entered as f64 / (self.sorted.len() + 1) as f64
+    }
+}
