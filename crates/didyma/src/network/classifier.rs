@@ -110,6 +110,19 @@ impl<'a, F: Real> Classifier<'a, F> {
         losses
     }
 
+    /// The probability of the second class for each of these rows, which need not be of the data.
+    pub(crate) fn probabilities(&mut self, rows: &[f32]) -> Vec<f64> {
+        let columns = self.data.columns;
+        let mut probabilities = Vec::with_capacity(rows.len() / columns);
+        for batch in rows.chunks(self.batch * columns) {
+            self.mlp.load(batch.chunks_exact(columns));
+            self.mlp.forward();
+            let logits = self.mlp.logits();
+            probabilities.extend(logits.map(|logit| 1.0 / (1.0 + (-logit.f64()).exp())));
+        }
+        probabilities
+    }
+
     /// Share of these rows that are told rightly.
     pub(crate) fn accuracy(&mut self, rows: &[usize]) -> f64 {
         let data = self.data;
@@ -228,6 +241,17 @@ mod tests {
             let most = weights.iter().fold(0.0f32, |most, w| most.max(w.abs()));
             // 40 numbers at least: all within 80 % of the bound has probability 0.8⁴⁰ = 1e-4.
             assert!(most <= bound && most > 0.8 * bound, "{most} of {bound}");
+        }
+    }
+
+    #[test]
+    fn probabilities_are_those_of_the_losses() {
+        let mut classifier = Classifier::<f64>::new(Labelled::new(&DATA, 1, 6), 5);
+        classifier.draw_weights(&mut rng());
+        let losses = classifier.log_losses(&(0..12).collect::<Vec<_>>());
+        for (i, (p, loss)) in classifier.probabilities(&DATA).iter().zip(losses).enumerate() {
+            let right = if i < 6 { 1.0 - p } else { *p };
+            assert!((right.ln() + loss).abs() < 1e-14);
         }
     }
 

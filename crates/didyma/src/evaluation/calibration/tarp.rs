@@ -90,7 +90,9 @@ impl Tarp {
         let middle = alpha.len() / 2;
         let gaps = ecp[middle..].iter().zip(&alpha[middle..]).map(|(ecp, alpha)| ecp - alpha);
         let area = gaps.sum::<f64>() * (alpha[1] - alpha[0]);
-        let steps = kolmogorov::two_sample_steps(&ecp, &alpha);
+        // In single precision, in which shares that are the same number are equal.
+        let shares: Vec<f64> = ecp.iter().map(|&share| f64::from(share as f32)).collect();
+        let steps = kolmogorov::two_sample_steps(&shares, &alpha);
         let ks_p_value = kolmogorov::two_sample_p_value(alpha.len(), steps);
         let uniformity = Uniformity::of(&ranks.values(0))?;
         Ok(Self { credibility, alpha, ecp, area, ks_p_value, uniformity })
@@ -127,7 +129,7 @@ fn curve(credibility: &[f64], bins: usize) -> (Vec<f64>, Vec<f64>) {
     values.sort_unstable_by(f32::total_cmp);
     let (mut low, mut high) = (values[0], values[values.len() - 1]);
     if low == high {
-        (low, high) = (low - 1.0, high + 1.0);
+        (low, high) = (low - 0.5, high + 0.5);
     }
     let step = (high - low) / bins as f32;
     // From both ends, so that both are exact.
