@@ -99,6 +99,8 @@ pub enum Purpose {
     LocalTest = 37,
     /// Data of a local test's null hypothesis.
     LocalNull = 38,
+    /// Noise on the summaries of training rows.
+    SummaryNoise = 40,
 }
 
 /// All random streams of a run.

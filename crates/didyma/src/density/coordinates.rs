@@ -265,6 +265,18 @@ impl Coordinates {
         self.bent_features(x).enumerate().map(|(i, f)| (self.relevance(i) * f) as f32)
     }
 
+    /// The features of an x with noise on its scaled summaries.
+    pub(crate) fn noisy_features<'a>(
+        &'a self,
+        x: impl Iterator<Item = f64> + 'a,
+        noise: impl Iterator<Item = f64> + 'a,
+    ) -> impl Iterator<Item = f32> + 'a {
+        let noisy = move |(i, (x, e)): (usize, (f64, f64))| {
+            (self.relevance(i) * self.bent(self.x.scaled(i, x) + e)) as f32
+        };
+        x.zip(noise).enumerate().map(noisy)
+    }
+
     /// Summaries, scaled and bent.
     fn bent_features<'a>(
         &'a self,

@@ -63,7 +63,7 @@ impl Run<'_> {
             streams,
             purposes: [Purpose::LevelPool, Purpose::LevelStock],
         };
-        let data = self.records.dataset(self.problem.prior(), &training.coordinates)?;
+        let data = self.dataset(&training.coordinates)?;
         let (data, reservoir) = self.stock_of(&outer, made, round, &training.coordinates, data)?;
         Ok(Some((data, reservoir, outer)))
     }

@@ -9,6 +9,7 @@ mod finish;
 pub(crate) mod inner;
 mod levels;
 mod members;
+mod noise;
 pub(crate) mod posterior;
 mod proposals;
 mod rounds;

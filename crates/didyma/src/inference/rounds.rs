@@ -9,10 +9,11 @@
 use super::assignment::Assignment;
 use super::failures::Failing;
 use super::members::Course;
+use super::noise::SummaryNoise;
 use super::split::split;
 use super::state::{Inference, Judge, RoundReport, State, Training};
 use crate::density::coordinates::{Coordinates, Rounds};
-use crate::density::{Density, Ensemble};
+use crate::density::{Dataset, Density, Ensemble};
 use crate::error::{Error, Result};
 use crate::inference::config::{Config, DensityKind, Start};
 use crate::inference::events::{Event, Observer};
@@ -210,7 +211,7 @@ impl<'a> Run<'a> {
     fn fit(&self, training: &mut Training, observer: &mut dyn Observer) -> Result<ControlFlow<()>> {
         let round = training.round;
         let coordinates = &training.coordinates;
-        let data = self.records.dataset(self.problem.prior(), coordinates)?;
+        let data = self.dataset(coordinates)?;
         let clock = Instant::now();
         let (data, reservoir) = self.reservoir(round, coordinates, data)?;
         let rows = (0..training.members.len() as u32).map(|member| {
@@ -237,6 +238,11 @@ impl<'a> Run<'a> {
             machine: self.machine.part(at_once),
         };
         course.run(training, at_once, observer)
+    }
+
+    /// All rounds so far as training reads them.
+    pub(super) fn dataset(&self, coordinates: &Coordinates) -> Result<Dataset> {
+        self.records.dataset(self.problem.prior(), coordinates, SummaryNoise::of(self.config))
     }
 
     /// Coordinates and weights that a round starts from.

@@ -4,6 +4,7 @@ use crate::density::Dataset;
 use crate::density::coordinates::Coordinates;
 use crate::error::{Error, Result};
 use crate::inference::SimulatedRow;
+use crate::inference::noise::SummaryNoise;
 use crate::problem::prior::Prior;
 use crate::rows::Rows;
 use std::collections::BTreeMap;
@@ -137,18 +138,23 @@ impl Records {
     }
 
     /// All successful simulations in these coordinates, then the parameters of the failed ones, which have no x and can be
-    /// inner samples only.
-    pub(crate) fn dataset(&self, prior: &Prior, coordinates: &Coordinates) -> Result<Dataset> {
-        let (mut all_z, mut all_x, mut log_prior) = (Vec::new(), Vec::new(), Vec::new());
+    /// inner samples only. Summaries have this noise, if any.
+    pub(crate) fn dataset(
+        &self,
+        prior: &Prior,
+        coordinates: &Coordinates,
+        noise: Option<SummaryNoise>,
+    ) -> Result<Dataset> {
+        let (mut all_z, mut log_prior) = (Vec::new(), Vec::new());
         let mut z = vec![0.0; self.theta_dim];
-        let successes = self.successes().map(|(_, theta, x)| (theta, Some(x)));
-        for (theta, x) in successes.chain(self.failures().map(|theta| (theta, None))) {
+        let successes = self.successes().map(|(_, theta, _)| theta);
+        for theta in successes.chain(self.failures()) {
             prior.expect_inside(theta)?;
             let log_jacobian = coordinates.to_z(prior, theta, &mut z);
             all_z.extend(z.iter().map(|&z| z as f32));
-            all_x.extend(x.into_iter().flat_map(|x| coordinates.features(x.iter().copied())));
             log_prior.push(prior.log_density(theta) + log_jacobian);
         }
+        let all_x = self.features(coordinates, noise);
         let x = Rows::new("x", &all_x, self.x_dim)?;
         let (of_successes, of_failures) = all_z.split_at(x.len() * self.theta_dim);
         let theta = |z| Rows::new("theta", z, self.theta_dim);
@@ -159,6 +165,22 @@ impl Records {
         } else {
             data.with_parameters(theta(of_failures)?, failures)
         }
+    }
+
+    /// The features of the successful simulations, with this noise.
+    fn features(&self, coordinates: &Coordinates, mut noise: Option<SummaryNoise>) -> Vec<f32> {
+        let mut all = Vec::new();
+        for SimulatedRow { round, index, x, .. } in self.rows.values() {
+            let Ok(x) = x else { continue };
+            let x = x.iter().copied();
+            match &mut noise {
+                Some(noise) => {
+                    all.extend(coordinates.noisy_features(x, noise.of_row(*round, *index)));
+                }
+                None => all.extend(coordinates.features(x)),
+            }
+        }
+        all
     }
 }
 

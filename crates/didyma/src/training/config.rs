@@ -53,6 +53,9 @@ pub struct TrainConfig {
     /// Share of an outer sample's weight below which pairs are trained on at random, without bias; 0 for all pairs.
     #[serde(default)]
     pub thinning: f64,
+    /// Scale of the slab of the noise on training summaries, in units of their scales; 0 for no noise.
+    #[serde(default)]
+    pub noise: f64,
     /// Weight decay.
     pub decay: f64,
     /// Whether the decay is added to the gradient (Adam), or apart from it (AdamW).

@@ -90,6 +90,13 @@ impl Config {
         if !(0.0..=1.0).contains(&train.thinning) {
             return Err(Error::setting("train.thinning", train.thinning, "between 0 and 1"));
         }
+        if !(0.0..=10.0).contains(&train.noise) {
+            return Err(Error::setting("train.noise", train.noise, "between 0 and 10"));
+        }
+        if train.noise > 0.0 && self.coordinates.x == Scale::None {
+            let why = "0 where summaries have no scale to measure noise by (coordinates.x=none)";
+            return Err(Error::setting("train.noise", train.noise, why));
+        }
         if !(0.0..=2.0).contains(&train.growth) {
             return Err(Error::setting("train.growth", train.growth, "between 0 and 2"));
         }

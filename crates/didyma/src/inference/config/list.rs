@@ -115,6 +115,10 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
         "train.thinning",
         "pairs with less than this share of a row's weight are trained on at random, without bias; 0: all pairs; GPUs ignore it",
     ),
+    (
+        "train.noise",
+        "noise on training summaries, for a model that may be wrong: half the time a slip of this scale (0.25, say, of a summary's scale) with heavy tails; 0: none",
+    ),
     ("train.decay", "weight decay"),
     ("train.decay_coupled", "whether the decay is part of the gradient (Adam) or not (AdamW)"),
     ("train.clip", "largest norm of a gradient; none: any"),

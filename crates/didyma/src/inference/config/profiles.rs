@@ -119,6 +119,7 @@ impl Config {
                 stock: TrainConfig::STOCK,
                 levels: LevelSource::Given,
                 thinning: 0.0,
+                noise: 0.0,
                 decay: 1e-4,
                 decay_coupled: true,
                 clip: None,
