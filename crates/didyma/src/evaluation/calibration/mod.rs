@@ -6,15 +6,18 @@
 //! | [`Coverage`] | regions of highest density that are too small or too large | a posterior that is the prior; errors that cancel over x |
 //! | [`Tarp`] | errors in any direction, correlations too | a posterior that is the prior |
 //! | [`LocalTest`] | errors at one observation, and where in θ | observations far from all simulations |
+//! | [`Surprise`] | an observation that no simulation resembles, in one summary or in all together | a wrong model that can give it all the same |
 //! | [`Recalibration`] | nothing: it repairs the levels of regions | errors at one observation |
 //!
 //! All are functions of numbers alone: pairs (θ_i, x_i) of prior and simulator, and draws or log-densities of
 //! q(· | x_i). They give the same for any number of threads, and an argument that makes no sense is an error.
 
+mod cloud;
 mod conformal;
 mod coverage;
 mod local;
 mod ranks;
+mod surprise;
 mod tarp;
 mod uniformity;
 
@@ -22,5 +25,6 @@ pub use conformal::Recalibration;
 pub use coverage::{Coverage, Verdict, region_levels, usual_levels};
 pub use local::{LEAST_LOCAL_ROWS, LocalFinding, LocalSettings, LocalTest};
 pub use ranks::{Ranks, data_averaged};
+pub use surprise::Surprise;
 pub use tarp::Tarp;
 pub use uniformity::{Bands, LEAST_ROWS, MOST_POINTS, Uniformity};

@@ -61,7 +61,7 @@ impl TrainedFlow {
         let dims = (flow.config().theta_dim, flow.config().x_dim);
         let records = Records::new(dims, simulations.len(), simulations);
         records.check()?;
-        let data = records.dataset(prior, coordinates)?;
+        let data = records.dataset(prior, coordinates, None)?;
         Self::new(flow.clone(), ensemble.members()[0].clone(), data, threads)
     }
 }
