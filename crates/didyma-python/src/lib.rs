@@ -13,6 +13,7 @@ mod folder;
 mod function;
 mod infer;
 mod metrics;
+mod misspecification;
 mod npe;
 mod posterior;
 mod prior;
@@ -51,6 +52,7 @@ fn _didyma(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tasks::task_names, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::load_problem, module)?)?;
     metrics::register(module)?;
+    misspecification::register(module)?;
     toys::register(module)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)
 }

@@ -83,7 +83,7 @@ impl Surprise {
     }
 
     /// Rows that are needed at least.
-    pub const LEAST: usize = 4;
+    const LEAST: usize = 4;
 
     /// Names of the foremost summaries.
     pub fn names<'a>(&self, names: &'a [String]) -> Vec<&'a str> {

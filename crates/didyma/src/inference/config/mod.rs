@@ -248,6 +248,31 @@ mod tests {
         assert_eq!(config.failures, FailureConfig { meaning: Meaning::Outcome, in_a_row: 0 });
     }
 
+    /// A run goes on without the noise that it began without.
+    #[test]
+    fn a_manifest_from_before_there_was_noise_has_none() {
+        let mut all = Config::new(Profile::Default, Method::Tgrr).to_json();
+        all["train"].as_object_mut().unwrap().remove("noise").unwrap();
+        let config: Config = serde_json::from_value(all).unwrap();
+        assert_eq!(config.train.noise, 0.0);
+    }
+
+    #[test]
+    fn noise_is_a_size_and_has_a_scale() {
+        let mut config = Config::default();
+        assert!(config.set("train.noise", "some").unwrap_err().to_string().contains("a number"));
+        for noise in [-0.25, f64::NAN, f64::INFINITY] {
+            config.train.noise = noise;
+            let error = config.check().unwrap_err().to_string();
+            assert!(error.contains("train.noise") && error.contains("between 0 and 10"), "{error}");
+        }
+        config.set("train.noise", "0.25").unwrap();
+        config.check().unwrap();
+        let mut paper = Config::new(Profile::Paper, Method::Tgrr);
+        paper.train.noise = 0.25;
+        assert!(paper.check().unwrap_err().to_string().contains("coordinates.x"));
+    }
+
     #[test]
     fn bad_settings_are_named() {
         let mut config = Config::new(Profile::Default, Method::Tgrr);

@@ -1,7 +1,9 @@
-//! The observation against simulations at the posterior, summary by summary.
+//! The observation against simulations at the posterior, summary by summary and all together.
 
 use super::run::RunData;
+use crate::evaluation::calibration::Surprise;
 use crate::problem::check::two_sided;
+use crate::rows::Rows;
 use didyma_plot::quantile;
 
 /// One summary of the observation against simulations at the posterior.
@@ -26,6 +28,18 @@ pub(crate) fn checks(run: &RunData) -> Vec<Check> {
         .filter(|(column, _)| !column.is_empty())
         .map(|(column, (name, observed))| Check::new(name, *observed, column.clone()))
         .collect()
+}
+
+/// All summaries together; none where nothing could be simulated. The p-value is uniform, or larger, if the observation is
+/// one of the simulations.
+pub(crate) fn joint_check(run: &RunData) -> Option<Surprise> {
+    let columns = run.predictive.as_ref()?;
+    let count = columns.first()?.len();
+    let row = |i: usize| columns.iter().filter_map(move |column| column.get(i).copied());
+    let rows: Vec<f64> = (0..count).flat_map(row).collect();
+    let observed: Vec<f64> = run.observation.iter().map(|(_, value)| *value).collect();
+    // Too few simulations are no check.
+    Surprise::of(&observed, Rows::new("x", &rows, columns.len()).ok()?, 1).ok()
 }
 
 impl Check {

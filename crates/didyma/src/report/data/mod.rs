@@ -5,7 +5,7 @@ mod columns;
 mod compare;
 mod run;
 
-pub(super) use checks::{Check, checks};
+pub(super) use checks::{Check, checks, joint_check};
 pub use columns::{Columns, columns};
 pub use compare::{Cohort, Comparison};
 pub use run::RunData;

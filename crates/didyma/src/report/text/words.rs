@@ -3,7 +3,7 @@
 use super::commands::predicting;
 use crate::math::mean_and_deviation;
 use crate::problem::prior::{Marginal, Prior};
-use crate::report::data::{RunData, checks};
+use crate::report::data::{RunData, checks, joint_check};
 use didyma_plot::quantile;
 use serde::Serialize;
 
@@ -50,9 +50,9 @@ pub fn parameter_lines(
     samples.iter().enumerate().map(line).collect()
 }
 
-/// p-value below which a summary counts as not reproduced, divided by the number of summaries: of right posteriors at
-/// most one in ten has such a warning.
-const SURPRISING: f64 = 0.1;
+/// p-value below which all summaries together count as not reproduced, or one of them by itself, divided by their number: of
+/// right posteriors at most one in twenty has the one warning, one in twenty the other, and one in ten any.
+const SURPRISING: f64 = 0.05;
 /// Share of samples within a hundredth of the prior's range at one end that means the prior cuts the posterior.
 const CUT: f64 = 0.05;
 
@@ -74,18 +74,35 @@ pub fn advice(run: &RunData) -> Vec<String> {
     );
     let samples = run.samples.iter();
     found.extend(samples.filter_map(|samples| cut_by_prior(&run.prior, samples)));
+    found.extend(missed(run).or_else(|| missed_together(run)));
+    found
+}
+
+/// Summaries that simulations at the posterior do not reproduce, one by one, in a sentence.
+fn missed(run: &RunData) -> Option<String> {
     let checks = checks(run);
     let rare = SURPRISING / checks.len().max(1) as f64;
     let missed: Vec<String> =
         checks.into_iter().filter(|check| check.tail < rare).map(|check| check.name).collect();
-    if !missed.is_empty() {
-        found.push(format!(
+    (!missed.is_empty()).then(|| {
+        format!(
             "Simulations at the posterior do not reproduce the observed {}: the model may be wrong there, or the \
              posterior not yet good.",
             missed.join(", ")
-        ));
-    }
-    found
+        )
+    })
+}
+
+/// Summaries that are fine one by one, and not together, in a sentence.
+fn missed_together(run: &RunData) -> Option<String> {
+    let found = joint_check(run).filter(|found| found.p_value < SURPRISING)?;
+    let names: Vec<String> = run.observation.iter().map(|(name, _)| name.clone()).collect();
+    Some(format!(
+        "Simulations at the posterior do not reproduce the observed summaries together (p = {:.3}), first of all {}: the model \
+         may be wrong there, or the posterior not yet good.",
+        found.p_value,
+        found.names(&names).join(", ")
+    ))
 }
 
 /// What was looked at, where nothing speaks against the posterior.
@@ -96,7 +113,8 @@ pub(crate) fn reassurance(run: &RunData) -> String {
     }
     match checks(run).len() {
         0 => {}
-        count => looked.push(format!("simulations at the posterior ({count} summaries)")),
+        count => looked
+            .push(format!("simulations at the posterior ({count} summaries, each and together)")),
     }
     if run.samples.is_some() {
         looked.push("the ends of the prior".to_owned());
