@@ -101,6 +101,12 @@ pub enum Purpose {
     LocalNull = 38,
     /// Noise on the summaries of training rows.
     SummaryNoise = 40,
+    /// Redraws of the candidates that made x, under the assumption that q is exact.
+    CalibrationNull = 41,
+    /// Draws of q at the x of simulations that were held out.
+    HeldOut = 42,
+    /// Uniform numbers that share out the weight at the place of held-out parameters.
+    HeldOutPlaces = 43,
 }
 
 /// All random streams of a run.

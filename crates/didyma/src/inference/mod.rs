@@ -14,7 +14,7 @@ pub(crate) mod posterior;
 mod proposals;
 mod rounds;
 pub(crate) mod simulations;
-mod split;
+pub(crate) mod split;
 mod state;
 pub mod steps;
 pub mod truncation;

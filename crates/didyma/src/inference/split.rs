@@ -8,7 +8,7 @@ use crate::training::TrainRows;
 use rand::seq::SliceRandom;
 
 /// Rows that a member trains on, and rows held out; [`Failing`](super::failures::Failing) adds what failed ones count for.
-pub(super) fn split(
+pub(crate) fn split(
     records: &Records,
     config: &Config,
     round: u32,

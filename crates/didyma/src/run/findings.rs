@@ -1,6 +1,6 @@
 //! The findings of a run: everything that summary, page and exports are made of, read and drawn once.
 
-use super::{POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summaries, Summary};
+use super::{Checked, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summaries, Summary, Verdict};
 use crate::error::Result;
 use crate::inference::posterior::{Posterior, SampleStreams, Samples};
 use crate::rng::{Purpose, Streams};
@@ -19,6 +19,8 @@ pub struct Findings {
     summary: Summary,
     posterior: Option<Posterior>,
     samples: OnceCell<Samples>,
+    calibration: OnceCell<Checked>,
+    verdict: OnceCell<Verdict>,
     threads: usize,
 }
 
@@ -47,7 +49,8 @@ impl Findings {
             let found = Summaries::of_round(&run, last.round).ok();
             summary.warnings.extend(found.and_then(|found| found.far(posterior.observation())));
         }
-        Self { run, summary, posterior, samples: OnceCell::new(), threads }
+        let (samples, calibration, verdict) = Default::default();
+        Self { run, summary, posterior, samples, calibration, verdict, threads }
     }
 
     /// The directory of the run.
@@ -86,6 +89,30 @@ impl Findings {
         Ok(drawn.map(|all| &all.theta[..(DRAWN * all.dim).min(all.theta.len())]))
     }
 
+    /// The calibration of the posterior of the last round by simulations that training never saw; the reason if there is none. A
+    /// finished run has it written down.
+    pub fn calibration(&self) -> &Checked {
+        self.calibration.get_or_init(|| match (&self.posterior, self.summary.rounds.last()) {
+            (Some(_), Some(last)) if !self.is_finished() => {
+                Err(format!("it is made when all rounds are finished, and {} are", last.round))
+            }
+            (Some(posterior), Some(last)) => {
+                let stored = self.run.calibration(last.round);
+                stored.unwrap_or_else(|| self.run.calibrate(posterior, self.threads))
+            }
+            _ => Err("no round is finished".to_owned()),
+        })
+    }
+
+    /// The verdict on the posterior so far.
+    pub fn verdict(&self) -> Result<&Verdict> {
+        if let Some(verdict) = self.verdict.get() {
+            return Ok(verdict);
+        }
+        let verdict = Verdict::of(self, self.calibration())?;
+        Ok(self.verdict.get_or_init(|| verdict))
+    }
+
     /// Enough draws for the tables and for the files. Fewer draws are the first ones of more.
     fn draws(&self) -> Result<Option<&Samples>> {
         let Some(posterior) = &self.posterior else { return Ok(None) };
@@ -102,19 +129,23 @@ impl Findings {
     /// Writes the results into the directory, and lets go of its lock: from here on it is read only.
     pub(super) fn exported(self, path: &Path) -> Result<Self> {
         self.export()?;
-        let Self { run, mut summary, posterior, samples, threads } = self;
+        let Self { run, mut summary, posterior, samples, calibration, verdict, threads } = self;
+        summary.verdict = verdict.get().cloned();
         // Written results name the program that wrote them; a run read back, the one that began it.
         summary.version = run.version().to_owned();
         drop(run);
-        Ok(Self { run: RunDir::read(path)?, summary, posterior, samples, threads })
+        let run = RunDir::read(path)?;
+        Ok(Self { run, summary, posterior, samples, calibration, verdict, threads })
     }
 
     /// Writes the summary, and when all rounds are finished the samples before it.
     fn export(&self) -> Result<()> {
         if let Some(posterior) = self.posterior.as_ref().filter(|_| self.is_finished()) {
             self.export_samples(posterior)?;
+            self.run.save_calibration(self.summary.config.rounds, self.calibration())?;
         }
-        self.run.write_summary(&self.summary)
+        let verdict = Some(self.verdict()?.clone());
+        self.run.write_summary(&Summary { verdict, ..self.summary.clone() })
     }
 
     fn export_samples(&self, posterior: &Posterior) -> Result<()> {

@@ -5,7 +5,7 @@
 //! lock                    held by the process that works on the run
 //! checkpoint.safetensors  where training stands
 //! round-K.safetensors     the model after round K
-//! summary.json, posterior.csv, posterior.npz   the results
+//! summary.json, calibration.json, posterior.csv, posterior.npz   the results
 //! report.html             a page about them
 //! ```
 //!
@@ -14,6 +14,7 @@
 //! A simulation counts once [`RunDir::store`] returns: it is then on the disk. All other files appear whole
 //! or not at all.
 
+mod calibration;
 mod checkpoint;
 mod cluster;
 mod database;
@@ -30,9 +31,11 @@ mod seeds;
 mod steps;
 mod summaries;
 mod summary;
+mod verdict;
 mod warnings;
 
 pub use crate::error::Fault;
+pub use calibration::Checked;
 pub use cluster::{Merged, Origin, ProposalFile, Shard};
 pub use execute::{execute, execute_task};
 pub use findings::Findings;
@@ -41,6 +44,7 @@ pub use recorder::Recorder;
 pub use seeds::SeedSweep;
 pub use summaries::Summaries;
 pub use summary::Summary;
+pub use verdict::{Check, Outcome, Verdict, Word};
 
 use crate::error::{Error, FileFault, Result};
 use crate::inference::{EpochRecord, RoundReport, SimulatedRow};
@@ -60,6 +64,8 @@ pub const CHECKPOINT: &str = "checkpoint.safetensors";
 pub const SEEDS: &str = "seeds.json";
 /// Name of the file with the results in short.
 pub const SUMMARY: &str = "summary.json";
+/// Name of the file with the calibration of the posterior.
+pub const CALIBRATION: &str = "calibration.json";
 /// Name of the file with samples of the posterior, as text.
 pub const POSTERIOR_CSV: &str = "posterior.csv";
 /// Name of the file with samples of the posterior, for numpy.

@@ -176,7 +176,7 @@ impl RunDir {
     }
 
     /// The posterior after a round.
-    fn model_after(&self, round: u32) -> Result<Posterior> {
+    pub(super) fn model_after(&self, round: u32) -> Result<Posterior> {
         let (manifest, origin) = (self.stored_manifest(), self.model_origin(round));
         let bad = |why| {
             let replaceable = self.is_replaceable(round);

@@ -1,6 +1,6 @@
 //! The results of a run in short.
 
-use super::{Manifest, RunDir, SUMMARY, warnings};
+use super::{Manifest, RunDir, SUMMARY, Verdict, warnings};
 use crate::error::Result;
 use crate::inference::config::{Config, Inner, LevelSource};
 use crate::inference::{RoundReport, sound};
@@ -38,6 +38,9 @@ pub struct Summary {
     pub truth: Option<Vec<f64>>,
     /// In plain words.
     pub warnings: Vec<String>,
+    /// The verdict on the posterior; none before a round is finished, and of runs of older versions.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// Every setting.
     pub config: Config,
 }
@@ -73,6 +76,7 @@ impl Summary {
             pairs_per_second: if train > 0.0 { pairs as f64 / train } else { 0.0 },
             truth: manifest.truth(),
             warnings: warnings(manifest, &rounds),
+            verdict: None,
             rounds,
             config,
         }

@@ -9,21 +9,32 @@
 //! | [`Surprise`] | an observation that no simulation resembles, in one summary or in all together | a wrong model that can give it all the same |
 //! | [`Recalibration`] | nothing: it repairs the levels of regions | errors at one observation |
 //!
-//! All are functions of numbers alone: pairs (θ_i, x_i) of prior and simulator, and draws or log-densities of
+//! [`Calibration`] is what a run asks of its own held-out simulations, whose parameters were proposed where the posterior was:
+//! [`Candidates`] says why that is right, and [`MomentTest`] looks at more than ranks do.
+//!
+//! All others are functions of numbers alone: pairs (θ_i, x_i) of prior and simulator, and draws or log-densities of
 //! q(· | x_i). They give the same for any number of threads, and an argument that makes no sense is an error.
 
+mod candidates;
+mod check;
 mod cloud;
 mod conformal;
 mod coverage;
+mod held_out;
 mod local;
+mod moments;
 mod ranks;
 mod surprise;
 mod tarp;
 mod uniformity;
 
+pub use candidates::Candidates;
+pub use check::{Calibration, Evidence, MomentCheck, RankCheck};
 pub use conformal::Recalibration;
 pub use coverage::{Coverage, Verdict, region_levels, usual_levels};
+pub(crate) use held_out::{HeldOut, HeldOutRow, Law};
 pub use local::{LEAST_LOCAL_ROWS, LocalFinding, LocalSettings, LocalTest};
+pub use moments::{Deviation, Moment, MomentTest};
 pub use ranks::{Ranks, data_averaged};
 pub use surprise::Surprise;
 pub use tarp::Tarp;

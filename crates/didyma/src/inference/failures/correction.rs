@@ -100,6 +100,12 @@ impl Failing {
         depends.filter(|_| self.correction == Correction::InnerSamples)
     }
 
+    /// The probability of success that the law of the successful rows has and the posterior has not, where it depends on θ.
+    pub(crate) fn success(&self) -> Option<&Validity> {
+        let depends = self.validity.as_ref().filter(|validity| validity.depends());
+        depends.filter(|_| self.correction != Correction::None)
+    }
+
     /// What a round tells of it.
     pub(crate) fn report(
         &self,

@@ -285,11 +285,33 @@ impl Posterior {
         Ok(all)
     }
 
+    /// log q(θ | x_o) of each row, not normalised over the support, where the base of the flow has this standard deviation:
+    /// the density of [`Posterior::propose`], up to a constant. Of flows only; −∞ outside of the support.
+    pub(crate) fn log_proposal(&self, theta: Rows, width: f64) -> Result<Vec<f64>> {
+        let features = self.features(&self.observation)?;
+        self.inside(theta.iter(), |z| {
+            let x = Rows::new("x", &features, features.len())?;
+            self.ensemble.log_density_of_groups(z, x, &[z.len()], width)
+        })
+    }
+
     /// One block of densities: those inside the support go through the flow together.
     fn log_density_block<'a>(
         &self,
         features: &[f32],
         theta: impl Iterator<Item = &'a [f64]>,
+    ) -> Result<Vec<f64>> {
+        self.inside(theta, |z| {
+            let x = Rows::new("x", features, features.len())?;
+            self.ensemble.log_density(&*self.device, z, x)
+        })
+    }
+
+    /// Densities of θ from those of z, which are asked for inside the support alone: −∞ outside of it.
+    fn inside<'a>(
+        &self,
+        theta: impl Iterator<Item = &'a [f64]>,
+        log_q: impl FnOnce(Rows<f32>) -> Result<Vec<f64>>,
     ) -> Result<Vec<f64>> {
         let dim = self.prior.dim();
         let (mut densities, mut inside, mut all_z) = (Vec::new(), Vec::new(), Vec::new());
@@ -305,8 +327,7 @@ impl Posterior {
                 all_z.extend(z.iter().map(|&z| z as f32));
             }
         }
-        let (z, x) = (Rows::new("z", &all_z, dim)?, Rows::new("x", features, features.len())?);
-        let log_q = self.ensemble.log_density(&*self.device, z, x)?;
+        let log_q = log_q(Rows::new("z", &all_z, dim)?)?;
         for (&(i, log_jacobian), log_q) in inside.iter().zip(log_q) {
             densities[i] = log_q - log_jacobian;
         }

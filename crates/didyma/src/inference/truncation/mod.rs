@@ -85,13 +85,7 @@ impl<'a> TruncatedPrior<'a> {
         threads: usize,
     ) -> Result<Self> {
         let mut points = draws_of_q(posterior, draws, streams, threads)?;
-        let mut log_q: Vec<f64> = points.iter().map(|point| point.log_q).collect();
-        log_q.sort_unstable_by(f64::total_cmp);
-        let place = (share * log_q.len() as f64) as usize;
-        // As in sampling: fewer than one in 200 inside say nothing of q.
-        let Some(&threshold) = log_q.get(place).filter(|_| log_q.len() >= draws / 200) else {
-            return Err(Error::Leakage { drawn: draws, accepted: log_q.len() });
-        };
+        let threshold = threshold(&points, share, draws)?;
         points.retain(|point| point.log_q >= threshold);
         let blocks = (draws / BLOCK / 2).clamp(2, STAGE);
         points.truncate(blocks * BLOCK);
@@ -198,6 +192,27 @@ impl<'a> TruncatedPrior<'a> {
             })
             .collect())
     }
+}
+
+/// log κ of the region that [`TruncatedPrior::new`] finds, without what is needed to draw from it.
+pub(crate) fn log_threshold(
+    posterior: &Posterior,
+    share: f64,
+    draws: usize,
+    streams: SampleStreams,
+    threads: usize,
+) -> Result<f64> {
+    threshold(&draws_of_q(posterior, draws, streams, threads)?, share, draws)
+}
+
+/// The density of q that a share of its draws lies below.
+fn threshold(points: &[Point], share: f64, draws: usize) -> Result<f64> {
+    let mut log_q: Vec<f64> = points.iter().map(|point| point.log_q).collect();
+    log_q.sort_unstable_by(f64::total_cmp);
+    let place = (share * log_q.len() as f64) as usize;
+    // As in sampling: fewer than one in 200 inside say nothing of q.
+    let found = log_q.get(place).filter(|_| log_q.len() >= draws / 200);
+    found.copied().ok_or(Error::Leakage { drawn: draws, accepted: log_q.len() })
 }
 
 fn draws_of_q(

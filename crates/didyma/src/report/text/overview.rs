@@ -34,6 +34,7 @@ impl Overview {
             let samples = columns(findings.samples()?.unwrap_or_default(), posterior.dim());
             summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
             parameters = parameter_lines(posterior.prior(), &samples, summary.truth.as_deref());
+            summary.verdict = Some(findings.verdict()?.clone());
         }
         Ok(Self { summary, parameters, simulations, failed, without_rounds: false })
     }
@@ -120,6 +121,7 @@ impl fmt::Display for Overview {
                 )?;
             }
         }
-        summary.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))
+        summary.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))?;
+        summary.verdict.iter().try_for_each(|verdict| write!(f, "\n{verdict}"))
     }
 }

@@ -1,0 +1,183 @@
+//! Sets of candidates: parameters that made an x among draws of q(θ | x), told apart by nothing if q is exact.
+
+use crate::error::Result;
+use crate::math::particles::{effective, normalised};
+use crate::rng::Stream;
+use crate::rows::Rows;
+use rand::RngExt;
+
+/// For each of several x a set of candidates: first the parameters θ_0 that made it, then draws θ_1, …, θ_L of q(· | x).
+///
+/// Simulations of a run come from a proposal p̃, not from the prior p. If q is exact, θ_0 has the law π ∝ q p̃ / p given x, and
+/// the others have q. With w = p̃ / p the joint density of a set, θ_j being the one that made x, is
+///
+/// ```text
+/// π(θ_j) ∏_{k ≠ j} q(θ_k) ∝ w(θ_j) ∏_k q(θ_k)
+/// ```
+///
+/// so that, given the set alone, the one that made x is number j with probability w_j / Σ w: exactly, for any number of draws
+/// and any weights. Every test of this room compares the place of θ_0 with that law. A set whose weight lies on one candidate
+/// says nothing, and raises no false alarm either.
+#[derive(Clone, Debug)]
+pub struct Candidates {
+    each: usize,
+    /// Of each candidate, set after set.
+    weights: Vec<f64>,
+    /// For each statistic the numbers of all candidates.
+    statistics: Vec<Vec<f64>>,
+}
+
+impl Candidates {
+    /// Sets of `each` candidates, by the logarithm of each candidate's weight. A set without any weight is not among them:
+    /// the mask says which sets are.
+    pub fn new(each: usize, log_weights: &[f64]) -> (Self, Vec<bool>) {
+        let sets = log_weights.chunks_exact(each);
+        let usable = |set: &[f64]| set[0].is_finite() && !set.iter().any(|w| w.is_nan());
+        let kept: Vec<bool> = sets.clone().map(usable).collect();
+        let weights = sets.zip(&kept).filter(|(_, kept)| **kept);
+        let weights = weights.flat_map(|(set, _)| normalised(set)).collect();
+        (Self { each, weights, statistics: Vec::new() }, kept)
+    }
+
+    /// Adds a statistic: a number for each candidate of the sets that are kept, set after set.
+    ///
+    /// # Panics
+    /// Unless there is one number for each candidate.
+    pub fn with(mut self, statistic: Vec<f64>) -> Self {
+        assert_eq!(statistic.len(), self.weights.len(), "one number for each candidate");
+        self.statistics.push(statistic);
+        self
+    }
+
+    /// Adds the columns of θ, one row for each candidate of the sets that are kept.
+    pub fn with_parameters(self, theta: Rows) -> Result<Self> {
+        theta.expect_rows(self.weights.len(), "one for each candidate")?;
+        let column = |i: usize| theta.iter().map(|row| row[i]).collect();
+        Ok((0..theta.columns()).map(column).fold(self, Self::with))
+    }
+
+    /// Number of sets.
+    pub fn len(&self) -> usize {
+        self.weights.len() / self.each
+    }
+
+    /// True if there is no set.
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+
+    /// Candidates of a set.
+    pub fn each(&self) -> usize {
+        self.each
+    }
+
+    /// Number of statistics.
+    pub fn statistics(&self) -> usize {
+        self.statistics.len()
+    }
+
+    /// Weights of the candidates of a set, which sum to 1.
+    pub fn weights(&self, set: usize) -> &[f64] {
+        &self.weights[set * self.each..(set + 1) * self.each]
+    }
+
+    /// How many candidates of equal weight a set is worth: 1 / Σ w², the mean over the sets.
+    pub fn effective(&self) -> f64 {
+        let sets = self.weights.chunks_exact(self.each);
+        sets.map(effective).sum::<f64>() / self.len().max(1) as f64
+    }
+
+    /// The weight below each candidate of a set by a statistic, and that of those level with it.
+    pub fn below(&self, statistic: usize, set: usize) -> Vec<(f64, f64)> {
+        let values = &self.statistics[statistic][set * self.each..(set + 1) * self.each];
+        let weights = self.weights(set);
+        let mut order: Vec<usize> = (0..self.each).collect();
+        order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
+        let mut found = vec![(0.0, 0.0); self.each];
+        let mut sum = 0.0;
+        for level in order.chunk_by(|&a, &b| values[a] == values[b]) {
+            let here: f64 = level.iter().map(|&k| weights[k]).sum();
+            level.iter().for_each(|&k| found[k] = (sum, here));
+            sum += here;
+        }
+        found
+    }
+
+    /// The place of θ_0 in each set by a statistic, from 0 to 1: the weight below it, and a uniform share of the weight level
+    /// with it. Uniform if q is exact.
+    pub fn places(&self, statistic: usize, rng: &mut Stream) -> Vec<f64> {
+        let place = |set| {
+            let (below, level) = self.below(statistic, set)[0];
+            (below + level * rng.random::<f64>()).clamp(0.0, 1.0)
+        };
+        (0..self.len()).map(place).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::mean_and_deviation;
+    use crate::rng::{Purpose, Streams};
+    use rand_distr::{Distribution, StandardNormal};
+
+    /// θ_0 of π ∝ q w by rejection, q standard normal, w = exp(slope θ) cut at 5; draws of q; places by θ.
+    fn places(sets: usize, draws: usize, slope: f64, width: f64) -> (Vec<f64>, f64) {
+        let mut rng = Streams::new(7).stream(Purpose::Synthetic, 0, 0);
+        let log_weight = |theta: f64| (slope * theta).min(5f64.ln());
+        let (mut all, mut log_weights) = (Vec::new(), Vec::new());
+        for _ in 0..sets {
+            let own = loop {
+                let theta: f64 = StandardNormal.sample(&mut rng);
+                if rng.random::<f64>() * 5.0 < log_weight(theta).exp() {
+                    break theta;
+                }
+            };
+            let others = (0..draws).map(|_| {
+                let z: f64 = StandardNormal.sample(&mut rng);
+                width * z
+            });
+            let set: Vec<f64> = [own].into_iter().chain(others).collect();
+            log_weights.extend(set.iter().map(|&theta| log_weight(theta)));
+            all.extend(set);
+        }
+        let (candidates, kept) = Candidates::new(draws + 1, &log_weights);
+        assert!(kept.iter().all(|kept| *kept));
+        let candidates = candidates.with(all);
+        (candidates.places(0, &mut rng), candidates.effective())
+    }
+
+    /// Mean ½ and variance 1/12 with errors 1/√(12 n) and 1/√(180 n), four of them; even with three draws and weights that
+    /// leave a set worth little.
+    #[test]
+    fn places_are_uniform_for_any_weights_and_number_of_draws() {
+        for (draws, slope) in [(3, 0.0), (3, 2.0), (50, 0.5), (50, 2.0)] {
+            let n = 4000;
+            let (places, effective) = places(n, draws, slope, 1.0);
+            let (mean, deviation) = mean_and_deviation(&places);
+            assert!(effective <= draws as f64 + 1.0 + 1e-9);
+            let error = 4.0 / (12.0 * n as f64).sqrt();
+            assert!((mean - 0.5).abs() < error, "{draws} {slope}: {mean}");
+            let error = 4.0 / (180.0 * n as f64).sqrt();
+            assert!((deviation.powi(2) - 1.0 / 12.0).abs() < error, "{draws} {slope}");
+        }
+    }
+
+    /// A q that is twice too wide has places nearer to ½: var 0.0423 instead of 0.0833, far beyond four errors.
+    #[test]
+    fn places_of_a_wide_law_are_not_uniform() {
+        let (_, deviation) = mean_and_deviation(&places(1000, 50, 0.5, 2.0).0);
+        assert!(deviation.powi(2) < 1.0 / 12.0 - 8.0 / (180.0 * 1000f64).sqrt());
+    }
+
+    #[test]
+    fn a_set_without_weight_is_left_out_and_ties_are_shared() {
+        let none = f64::NEG_INFINITY;
+        let (candidates, kept) = Candidates::new(2, &[0.0, none, none, 0.0, 0.0, 0.0]);
+        assert_eq!(kept, [true, false, true]);
+        let candidates = candidates.with(vec![1.0, 2.0, 3.0, 3.0]);
+        assert_eq!(candidates.below(0, 0), [(0.0, 1.0), (1.0, 0.0)]);
+        assert_eq!(candidates.below(0, 1), [(0.0, 1.0), (0.0, 1.0)]);
+        assert_eq!((candidates.len(), candidates.effective()), (2, 1.5));
+    }
+}

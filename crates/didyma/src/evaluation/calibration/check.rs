@@ -1,0 +1,169 @@
+//! What held-out simulations say of a posterior, in numbers that a verdict and figures are made of.
+
+use super::{HeldOut, LEAST_ROWS, Moment, MomentTest, Uniformity};
+use crate::error::{Error, Result};
+use crate::math::{mean_and_deviation, normal};
+use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
+use serde::{Deserialize, Serialize};
+
+/// Draws of q for each simulation.
+pub(crate) const DRAWS: usize = 100;
+
+/// Where the simulations come from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// From rounds of the run, the first and the last of them: each member of an ensemble is asked of rows that it never saw.
+    HeldOut(u32, u32),
+    /// New ones, which no member saw: q itself is asked.
+    New,
+}
+
+/// The places of θ by one statistic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankCheck {
+    /// The parameter's name, or `log q`.
+    pub name: String,
+    /// How often an exact posterior has places as uneven as these.
+    pub p_value: f64,
+    /// The largest distance of their distribution from the uniform one: a posterior that is off by it in one parameter is told
+    /// from the truth by a classifier in at least half of all cases and half of this.
+    pub deviation: f64,
+    /// The mean of the normal scores of the places: by how many standard deviations θ lies above its candidates.
+    pub shift: f64,
+    /// Their standard deviation: 1 for an exact posterior, above for one that is too narrow.
+    pub width: f64,
+    /// The places, from 0 to 1.
+    pub places: Vec<f64>,
+}
+
+/// A moment that is out of place, with names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MomentCheck {
+    /// In words, as `amplitude is too low`.
+    pub words: String,
+    /// In standard errors.
+    pub z: f64,
+    /// The tilt that would mend it, about in standard deviations.
+    pub tilt: f64,
+    /// True if it is of simulations near the observation.
+    pub near: bool,
+}
+
+/// What held-out simulations say of a posterior.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Where the simulations come from.
+    pub evidence: Evidence,
+    /// How many they are.
+    pub rows: usize,
+    /// How many of equal weight those near the observation are worth.
+    pub near: f64,
+    /// How many candidates of equal weight each set is worth.
+    pub effective: f64,
+    /// The shift of a parameter, in standard deviations, that would be seen in four of five cases.
+    pub visible: f64,
+    /// The places of θ among its candidates: by each parameter, then by log q.
+    pub ranks: Vec<RankCheck>,
+    /// How often an exact posterior has a moment as far out as the farthest, over all simulations and near the observation.
+    pub moments_p_value: f64,
+    /// The moments that are farthest out.
+    pub moments: Vec<MomentCheck>,
+}
+
+impl Calibration {
+    /// Asks held-out rows. Too few of them is an error that says how many are needed.
+    pub(crate) fn of(
+        held_out: &HeldOut,
+        evidence: Evidence,
+        streams: &Streams,
+        threads: usize,
+    ) -> Result<Self> {
+        let posterior = held_out.posterior;
+        let sets = held_out.sets(DRAWS, streams, threads)?;
+        let candidates = &sets.candidates;
+        if candidates.len() < LEAST_ROWS {
+            return Err(Error::Shape {
+                name: "held-out simulations",
+                unit: "rows",
+                found: candidates.len(),
+                expected: LEAST_ROWS,
+                why: "or more, to say anything of a posterior",
+            });
+        }
+        let own: Vec<f64> =
+            posterior.features(posterior.observation())?.into_iter().map(f64::from).collect();
+        let features = Rows::new("x", &sets.features, own.len())?;
+        let found = MomentTest::of(candidates, posterior.dim(), (features, &own), streams, threads);
+        let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
+        let statistics = names.iter().cloned().chain(["log q".to_owned()]).enumerate();
+        let ranks = statistics.map(|(i, name)| {
+            let mut rng = streams.stream(Purpose::HeldOutPlaces, 0, i as u64);
+            RankCheck::new(name, candidates.places(i, &mut rng))
+        });
+        Ok(Self {
+            evidence,
+            rows: candidates.len(),
+            near: found.near,
+            effective: candidates.effective(),
+            visible: SEEN / found.information.max(1e-9).sqrt(),
+            ranks: ranks.collect::<Result<_>>()?,
+            moments_p_value: found.p_value,
+            moments: found.deviations.iter().map(|d| named(d, &names)).collect(),
+        })
+    }
+
+    /// The smallest p-value of the places, times their number, at most 1.
+    pub fn ranks_p_value(&self) -> f64 {
+        let least = self.ranks.iter().map(|rank| rank.p_value).fold(1.0, f64::min);
+        (least * self.ranks.len() as f64).min(1.0)
+    }
+
+    /// The largest deviation of the places.
+    pub fn deviation(&self) -> f64 {
+        self.ranks.iter().map(|rank| rank.deviation).fold(0.0, f64::max)
+    }
+}
+
+/// Standard errors from which a shift is seen in four of five cases by a test of level 1 %: 2.58 + 0.84.
+const SEEN: f64 = 3.42;
+
+impl RankCheck {
+    fn new(name: String, places: Vec<f64>) -> Result<Self> {
+        let Uniformity { p_value, deviation, .. } = Uniformity::of(&places)?;
+        let scores: Vec<f64> =
+            places.iter().map(|place| normal::quantile(place.clamp(1e-4, 1.0 - 1e-4))).collect();
+        let (shift, width) = mean_and_deviation(&scores);
+        Ok(Self { name, p_value, deviation, shift, width, places })
+    }
+}
+
+fn named(deviation: &super::Deviation, names: &[String]) -> MomentCheck {
+    let name = |i: usize| names.get(i).map_or("the density of the true parameters", String::as_str);
+    let high = deviation.z > 0.0;
+    let words = match deviation.moment {
+        Moment::Location(i) if i == names.len() && high => {
+            "true parameters lie in the middle of the posterior too often".to_owned()
+        }
+        Moment::Location(i) if i == names.len() => {
+            "true parameters lie at the edge of the posterior too often".to_owned()
+        }
+        Moment::Location(i) => {
+            format!("{} is too {}", name(i), if high { "low" } else { "high" })
+        }
+        Moment::Width(i) => {
+            format!("{} is too {}", name(i), if high { "narrow" } else { "wide" })
+        }
+        Moment::Pair(i, j) => format!(
+            "{} and {} are correlated too {}",
+            name(i),
+            name(j),
+            if high { "little" } else { "much" }
+        ),
+        Moment::Summary(i, _) => {
+            format!("{} does not follow the summaries as it should", name(i))
+        }
+    };
+    MomentCheck { words, z: deviation.z, tilt: deviation.tilt, near: deviation.near }
+}

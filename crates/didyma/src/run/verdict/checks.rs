@@ -1,0 +1,305 @@
+//! The checks behind a verdict, each from what the run already knows.
+
+use super::{Check, Outcome, training};
+use crate::error::Result;
+use crate::evaluation::calibration::{Calibration, Evidence, Surprise};
+use crate::inference::failures::{Correction, ValidityReport};
+use crate::inference::{RoundReport, sound};
+use crate::math::mean_and_deviation;
+use crate::rows::Rows;
+use crate::run::{Checked, Findings, Summaries, Summary};
+
+/// The check without which nothing is trusted.
+pub(super) const CALIBRATION: &str = "calibration";
+
+/// p-values below which a check is doubtful, and below which it may be bad: with three of them an exact posterior is doubted in
+/// 3 of 100 runs.
+const RARE: f64 = 0.01;
+const VERY_RARE: f64 = 0.002;
+/// Deviations of a distribution function that are not worth a word, and those that are bad. A shift by δ standard deviations
+/// deviates by 2 Φ(δ/2) − 1 = 0.08 (δ = 0.2) and 0.2 (δ = 0.5), where classifiers reach a C2ST of .54 and .60.
+const SMALL: f64 = 0.08;
+const LARGE: f64 = 0.2;
+/// The same for tilts, in standard deviations.
+const SMALL_TILT: f64 = 0.2;
+const LARGE_TILT: f64 = 0.6;
+/// How far apart members are from which a run is doubtful (docs/choices.md), and from which it is bad.
+const APART: f64 = 0.08;
+const FAR_APART: f64 = 0.3;
+/// Shares of q outside of the prior.
+const LEAKED: f64 = 0.05;
+const MOSTLY_LEAKED: f64 = 0.5;
+/// C2ST where the truth is known: visibly not the reference, and far from it.
+const VISIBLE: f64 = 0.6;
+const PLAIN: f64 = 0.8;
+/// The standard deviation over half the width of the central 68 %, from which a few draws make it.
+const HEAVY: f64 = 1.5;
+/// Simulations of x that are compared with x_o, at most.
+const COMPARED: usize = 1000;
+
+/// All checks of what a run found.
+pub(super) fn all(findings: &Findings, calibration: &Checked) -> Result<Vec<Check>> {
+    let summary = findings.results();
+    let mut checks = Vec::new();
+    if !summary.finished {
+        let (done, all) = (summary.rounds.len(), summary.config.rounds);
+        let words = format!("{done} of {all} rounds are done");
+        checks.push(Check::new("run", Outcome::Doubtful, words, "resume the run"));
+    }
+    let Some(last) = summary.rounds.last() else { return Ok(checks) };
+    checks.extend(calibration_checks(calibration));
+    checks.extend(observation(findings)?);
+    checks.extend(members(last));
+    checks.extend(training::checks(findings)?);
+    checks.extend(leakage(last));
+    checks.extend(failures(summary, last));
+    checks.extend(tails(findings)?);
+    checks.extend(reference(last));
+    Ok(checks)
+}
+
+/// Places of θ, and their moments.
+fn calibration_checks(checked: &Checked) -> Vec<Check> {
+    let next = "make new simulations for calibration";
+    match checked {
+        Err(why) => vec![Check::new(CALIBRATION, Outcome::NotChecked, why, next)],
+        Ok(found) => vec![ranks(found), moments(found)],
+    }
+}
+
+fn asked(found: &Calibration) -> String {
+    match found.evidence {
+        Evidence::HeldOut(..) => format!("{} held-out simulations", found.rows),
+        Evidence::New => format!("{} new simulations", found.rows),
+    }
+}
+
+fn ranks(found: &Calibration) -> Check {
+    let (p, deviation) = (found.ranks_p_value(), found.deviation());
+    let outcome = match p {
+        p if p < VERY_RARE && deviation > LARGE => Outcome::Bad,
+        p if p < RARE && deviation > SMALL => Outcome::Doubtful,
+        _ => Outcome::Good,
+    };
+    let asked = asked(found);
+    if outcome == Outcome::Good {
+        let seen = format!("a shift of {:.2} sd would be seen", found.visible);
+        return Check::good(
+            CALIBRATION,
+            format!("{asked} fall into the posterior as often as it says (p = {p:.2}; {seen})"),
+        );
+    }
+    let worst = found.ranks.iter().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
+    let worst = worst.map_or(String::new(), |worst| {
+        let way = match (worst.shift.abs() > 0.2, worst.width) {
+            (true, _) if worst.shift > 0.0 => "too low",
+            (true, _) => "too high",
+            (_, width) if width > 1.0 => "too narrow",
+            _ => "too wide",
+        };
+        match &*worst.name {
+            "log q" if worst.shift < 0.0 => ": it is too narrow".to_owned(),
+            "log q" => ": it is too wide".to_owned(),
+            name => format!(": it is {way} in {name}"),
+        }
+    });
+    let words = format!(
+        "{asked} do not fall into the posterior as often as it says{worst} (p = {}, deviation {deviation:.2})",
+        p_words(p)
+    );
+    Check::new(CALIBRATION, outcome, words, "simulate more, or with a wider proposal")
+}
+
+fn moments(found: &Calibration) -> Check {
+    let (name, p) = ("near the observation", found.moments_p_value);
+    let Some(first) = found.moments.first() else {
+        return Check::new(name, Outcome::NotChecked, "too few simulations are near it", "");
+    };
+    let tilt = first.tilt.abs();
+    let outcome = match p {
+        p if p < VERY_RARE && tilt > LARGE_TILT => Outcome::Bad,
+        p if p < RARE && tilt > SMALL_TILT => Outcome::Doubtful,
+        _ => Outcome::Good,
+    };
+    let near = found.near;
+    let words = match outcome {
+        Outcome::Good => format!(
+            "no shift, width or correlation is off, over all and among the {near:.0} nearest to it (p = {})",
+            p_words(p)
+        ),
+        _ => format!("{} (p = {}, by {tilt:.1} sd)", first.words, p_words(p)),
+    };
+    Check::new(name, outcome, words, if outcome == Outcome::Good { "" } else { "simulate more" })
+}
+
+fn p_words(p: f64) -> String {
+    if p < 0.001 { format!("{p:.0e}") } else { format!("{p:.3}") }
+}
+
+/// x_o among the simulations of the last round: each summary, and all of them together.
+fn observation(findings: &Findings) -> Result<Vec<Check>> {
+    let name = "observation";
+    let next = "look at the simulator, the prior and the units of the observation";
+    let (Some(posterior), Some(last)) = (findings.posterior(), findings.results().rounds.last())
+    else {
+        return Ok(Vec::new());
+    };
+    let Ok(summaries) = Summaries::of_round(findings.run(), last.round) else {
+        let why = "the simulations cannot be read";
+        return Ok(vec![Check::new(name, Outcome::NotChecked, why, "")]);
+    };
+    if let Some(words) = summaries.far(posterior.observation()) {
+        return Ok(vec![Check::new(name, Outcome::Bad, words, next)]);
+    }
+    let mut features = Vec::new();
+    let rows = findings.run().rows()?;
+    let of_round = rows.iter().filter(|row| row.round == last.round);
+    for x in of_round.filter_map(|row| row.x.as_ref().ok()).take(COMPARED) {
+        features.extend(posterior.features(x)?.into_iter().map(f64::from));
+    }
+    let own: Vec<f64> =
+        posterior.features(posterior.observation())?.into_iter().map(f64::from).collect();
+    let rows = Rows::new("x", &features, own.len())?;
+    let Ok(found) = Surprise::of(&own, rows, findings.threads()) else {
+        let why = "too few simulations succeeded to compare it with";
+        return Ok(vec![Check::new(name, Outcome::NotChecked, why, "")]);
+    };
+    let p = found.p_value;
+    let check = if p < RARE {
+        let manifest = findings.run().manifest();
+        let odd: Vec<String> =
+            found.foremost.iter().take(3).map(|&i| manifest.summary_name(i)).collect();
+        let words = format!(
+            "it is unlike the {} simulations of the last round (p = {p:.3}), above all in {}: the model may not be able to \
+             give it",
+            found.rows,
+            odd.join(", ")
+        );
+        Check::new(name, Outcome::Doubtful, words, next)
+    } else {
+        Check::good(
+            name,
+            format!("it is like the {} simulations of the last round (p = {p:.2})", found.rows),
+        )
+    };
+    Ok(vec![check])
+}
+
+/// Members of an ensemble that are apart, or were left out.
+fn members(last: &RoundReport) -> Vec<Check> {
+    let name = "members";
+    let mut checks = Vec::new();
+    let kept = sound(&last.members, |member| Some(member.stop_reason));
+    let gone = kept.iter().filter(|kept| kept.is_none()).count();
+    if gone > 0 {
+        let words = format!("{gone} of {} diverged and were left out", kept.len());
+        checks.push(Check::new(name, Outcome::Doubtful, words, "lower train.rate"));
+    }
+    let Some(apart) = last.disagreement else { return checks };
+    let outcome = match apart {
+        apart if apart > FAR_APART => Outcome::Bad,
+        apart if apart > APART => Outcome::Doubtful,
+        _ => Outcome::Good,
+    };
+    let (words, next) = match outcome {
+        Outcome::Good => (format!("they are {apart:.3} apart, less than {APART}"), ""),
+        _ => (
+            format!(
+                "they are {apart:.2} apart at the observation, more than {APART} (1 is no overlap)"
+            ),
+            "simulate more, or compare other seeds",
+        ),
+    };
+    checks.push(Check::new(name, outcome, words, next));
+    checks
+}
+
+/// Mass of q outside of the prior.
+fn leakage(last: &RoundReport) -> Option<Check> {
+    let outside = last.outside_prior;
+    let outcome = match outside {
+        outside if outside > MOSTLY_LEAKED => Outcome::Bad,
+        outside if outside > LEAKED => Outcome::Doubtful,
+        _ => return None,
+    };
+    let words =
+        format!("{:.0} % of the flow lies outside of the prior and is cut off", 100.0 * outside);
+    Some(Check::new("leakage", outcome, words, "take unbounded coordinates"))
+}
+
+/// Simulations that failed.
+fn failures(summary: &Summary, last: &RoundReport) -> Option<Check> {
+    let (failed, all) = summary
+        .rounds
+        .iter()
+        .fold((0, 0), |(failed, all), r| (failed + r.failures, all + r.simulations));
+    if failed == 0 {
+        return Some(Check::good("failures", format!("none of {all} simulations failed")));
+    }
+    let validity = last.validity.as_ref();
+    let share = 100.0 * failed as f64 / all as f64;
+    let words = format!("{failed} of {all} simulations failed ({share:.1} %)");
+    let beyond = |v: &ValidityReport| v.beyond.is_some_and(|beyond| beyond > 0.02);
+    let mended = |v: &ValidityReport| !v.depends || v.corrected != Correction::None;
+    let (outcome, words) = match validity {
+        Some(v) if beyond(v) => (
+            Outcome::Doubtful,
+            format!("{words}, and nearly all where a part of the posterior lies"),
+        ),
+        Some(v) if v.depends => (
+            Outcome::Doubtful,
+            format!(
+                "{words}, more often for some parameters than for others{}",
+                if mended(v) { ": the posterior is corrected for it" } else { "" }
+            ),
+        ),
+        _ if share > 20.0 => (Outcome::Doubtful, words),
+        _ => (Outcome::Good, format!("{words}, with no sign that it depends on the parameters")),
+    };
+    let next = if outcome == Outcome::Good { "" } else { "repair the simulator where it fails" };
+    Some(Check::new("failures", outcome, words, next))
+}
+
+/// Parameters whose standard deviation a few draws make.
+fn tails(findings: &Findings) -> Result<Option<Check>> {
+    let Some(posterior) = findings.posterior() else { return Ok(None) };
+    // A posterior that cannot be drawn from is told of by its leakage.
+    let Ok(Some(samples)) = findings.samples() else { return Ok(None) };
+    let dim = posterior.dim();
+    let heavy = |i: usize| -> Option<String> {
+        let mut column: Vec<f64> = samples.iter().skip(i).step_by(dim).copied().collect();
+        column.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| column[(share * (column.len() - 1) as f64) as usize];
+        let (central, (_, deviation)) = (0.5 * (at(0.84) - at(0.16)), mean_and_deviation(&column));
+        // Beyond the outer tenths a law of several modes has no more than a normal one.
+        let inner = 0.5 * (at(0.9) - at(0.1)) / 1.2816;
+        (deviation > HEAVY * central.max(inner))
+            .then(|| posterior.prior().parameters()[i].name.clone())
+    };
+    let names: Vec<String> = (0..dim).filter_map(heavy).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let words = format!(
+        "a few far draws make the standard deviation of {}: it is over {HEAVY} times what the central 68 % say",
+        names.join(", ")
+    );
+    Ok(Some(Check::new("tails", Outcome::Doubtful, words, "read quantiles, or simulate more")))
+}
+
+/// The truth, where a task knows it.
+fn reference(last: &RoundReport) -> Option<Check> {
+    let c2st = last.scores.c2st?;
+    let words = last.scores.c2st_words(3).unwrap_or_default();
+    let (outcome, words) = match c2st {
+        c2st if c2st > PLAIN => {
+            (Outcome::Bad, format!("a classifier tells it apart (C2ST {words})"))
+        }
+        c2st if c2st > VISIBLE => {
+            (Outcome::Doubtful, format!("a classifier tells it apart (C2ST {words})"))
+        }
+        _ => (Outcome::Good, format!("a classifier hardly tells it apart (C2ST {words})")),
+    };
+    let next = if outcome == Outcome::Good { "" } else { "simulate more" };
+    Some(Check::new("reference", outcome, words, next))
+}
