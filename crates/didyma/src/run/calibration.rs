@@ -32,7 +32,7 @@ struct Stored {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
-    Calibration(Calibration),
+    Calibration(Box<Calibration>),
     NotChecked(String),
 }
 
@@ -55,7 +55,7 @@ impl RunDir {
     /// Writes it down beside the run.
     pub(super) fn save_calibration(&self, round: u32, checked: &Checked) -> Result<()> {
         let outcome = match checked.clone() {
-            Ok(calibration) => Outcome::Calibration(calibration),
+            Ok(calibration) => Outcome::Calibration(Box::new(calibration)),
             Err(why) => Outcome::NotChecked(why),
         };
         let stored = Stored { run: self.identity(), round, outcome };
@@ -68,7 +68,7 @@ impl RunDir {
         let bytes = read_inside(&self.file(CALIBRATION)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
         (stored.run == self.identity() && stored.round == round).then_some(match stored.outcome {
-            Outcome::Calibration(calibration) => Ok(calibration),
+            Outcome::Calibration(calibration) => Ok(*calibration),
             Outcome::NotChecked(why) => Err(why),
         })
     }

@@ -23,7 +23,7 @@ pub enum Evidence {
 /// The places of θ by one statistic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankCheck {
-    /// The parameter's name, or `log q`.
+    /// The parameter's name, `density` or `distance`.
     pub name: String,
     /// How often an exact posterior has places as uneven as these.
     pub p_value: f64,
@@ -64,12 +64,32 @@ pub struct Calibration {
     pub effective: f64,
     /// The shift of a parameter, in standard deviations, that would be seen in four of five cases.
     pub visible: f64,
-    /// The places of θ among its candidates: by each parameter, then by log q.
-    pub ranks: Vec<RankCheck>,
+    /// The places of θ among its candidates by each parameter.
+    pub parameters: Vec<RankCheck>,
+    /// By log q: the share of a region of highest density that θ lies at the edge of, from outside in.
+    pub density: RankCheck,
+    /// By the distance to a random point, as TARP (Lemos et al. 2023): the credibility of the ball that θ lies at the edge of.
+    pub distance: RankCheck,
     /// How often an exact posterior has a moment as far out as the farthest, over all simulations and near the observation.
     pub moments_p_value: f64,
     /// The moments that are farthest out.
     pub moments: Vec<MomentCheck>,
+    /// A classifier's view of q at the observation, where one was trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<LocalMap>,
+}
+
+/// A classifier's view of q at the observation (L-C2ST).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LocalMap {
+    /// How often an exact q is told apart as well as this.
+    pub p_value: f64,
+    /// The mean of (d − ½)², d being the classifier's probability.
+    pub statistic: f64,
+    /// Draws of q(· | x_o), row after row.
+    pub theta: Vec<f64>,
+    /// At each of them the probability that it is a draw of q and not of the truth: above ½ where q is too high.
+    pub probability: Vec<f64>,
 }
 
 impl Calibration {
@@ -97,32 +117,40 @@ impl Calibration {
         let features = Rows::new("x", &sets.features, own.len())?;
         let found = MomentTest::of(candidates, posterior.dim(), (features, &own), streams, threads);
         let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
-        let statistics = names.iter().cloned().chain(["log q".to_owned()]).enumerate();
-        let ranks = statistics.map(|(i, name)| {
+        let rank = |i: usize, name: &str| {
             let mut rng = streams.stream(Purpose::HeldOutPlaces, 0, i as u64);
-            RankCheck::new(name, candidates.places(i, &mut rng))
-        });
+            RankCheck::new(name.to_owned(), candidates.places(i, &mut rng))
+        };
+        let parameters = names.iter().enumerate().map(|(i, name)| rank(i, name));
         Ok(Self {
             evidence,
             rows: candidates.len(),
             near: found.near,
             effective: candidates.effective(),
             visible: SEEN / found.information.max(1e-9).sqrt(),
-            ranks: ranks.collect::<Result<_>>()?,
+            parameters: parameters.collect::<Result<_>>()?,
+            density: rank(names.len(), "density")?,
+            distance: rank(names.len() + 1, "distance")?,
             moments_p_value: found.p_value,
             moments: found.deviations.iter().map(|d| named(d, &names)).collect(),
+            local: None,
         })
+    }
+
+    /// All places: by each parameter, by the density, by a distance.
+    pub fn ranks(&self) -> impl Iterator<Item = &RankCheck> {
+        self.parameters.iter().chain([&self.density, &self.distance])
     }
 
     /// The smallest p-value of the places, times their number, at most 1.
     pub fn ranks_p_value(&self) -> f64 {
-        let least = self.ranks.iter().map(|rank| rank.p_value).fold(1.0, f64::min);
-        (least * self.ranks.len() as f64).min(1.0)
+        let least = self.ranks().map(|rank| rank.p_value).fold(1.0, f64::min);
+        (least * self.ranks().count() as f64).min(1.0)
     }
 
     /// The largest deviation of the places.
     pub fn deviation(&self) -> f64 {
-        self.ranks.iter().map(|rank| rank.deviation).fold(0.0, f64::max)
+        self.ranks().map(|rank| rank.deviation).fold(0.0, f64::max)
     }
 }
 
@@ -140,9 +168,13 @@ impl RankCheck {
 }
 
 fn named(deviation: &super::Deviation, names: &[String]) -> MomentCheck {
-    let name = |i: usize| names.get(i).map_or("the density of the true parameters", String::as_str);
+    let name = |i: usize| names.get(i).map_or("", String::as_str);
     let high = deviation.z > 0.0;
     let words = match deviation.moment {
+        Moment::Location(i) if i > names.len() => {
+            let way = if high { "far from" } else { "near to" };
+            format!("true parameters lie too {way} random points")
+        }
         Moment::Location(i) if i == names.len() && high => {
             "true parameters lie in the middle of the posterior too often".to_owned()
         }

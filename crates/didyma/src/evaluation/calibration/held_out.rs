@@ -6,8 +6,9 @@ use crate::error::Result;
 use crate::inference::failures::{FLOOR, Validity};
 use crate::inference::posterior::Posterior;
 use crate::parallel;
-use crate::rng::{Purpose, Streams};
+use crate::rng::{Purpose, Stream, Streams};
 use crate::rows::Rows;
+use rand::RngExt;
 
 /// Simulations that are worked on together.
 const CHUNK: usize = 16;
@@ -82,12 +83,13 @@ pub(crate) struct Sets {
 struct Piece {
     theta: Vec<f64>,
     log_q: Vec<f64>,
+    distances: Vec<f64>,
     log_weights: Vec<f64>,
 }
 
 impl HeldOut<'_> {
-    /// The candidates of all rows: θ, so many draws of the law that never saw it, and the statistics of both: each parameter,
-    /// then log q.
+    /// The candidates of all rows: θ, and so many draws of the law that never saw it. Their statistics are each parameter, log q,
+    /// and the distance to a random point, which depends on the whole set alone.
     pub(crate) fn sets(&self, draws: usize, streams: &Streams, threads: usize) -> Result<Sets> {
         // Rows of one member follow each other, so that few pieces are of two.
         let mut order: Vec<&HeldOutRow> = self.rows.iter().collect();
@@ -149,8 +151,10 @@ impl HeldOut<'_> {
         let log_q = q.log_density_of_groups(Rows::new("z", &all_z, dim)?, x, &sizes, 1.0)?;
         let log_q =
             log_q.iter().zip(&jacobians).map(|(log_q, jacobian)| log_q - jacobian).collect();
+        let sets = all_z.chunks_exact((draws + 1) * dim);
+        let distances = sets.flat_map(|set| distances(set, dim, &mut rng)).collect();
         let log_weights = self.log_weights(rows, Rows::new("theta", &theta, dim)?, draws + 1)?;
-        Ok(Piece { theta, log_q, log_weights })
+        Ok(Piece { theta, log_q, distances, log_weights })
     }
 
     /// log p̃ s / p of each candidate, where s is the probability of success.
@@ -184,12 +188,35 @@ impl HeldOut<'_> {
             sets.filter(|(_, kept)| **kept).flat_map(|(set, _)| set.to_vec()).collect()
         };
         let theta = of_kept(theta, dim);
-        let candidates =
-            candidates.with_parameters(Rows::new("theta", &theta, dim)?)?.with(of_kept(log_q, 1));
+        let candidates = candidates
+            .with_parameters(Rows::new("theta", &theta, dim)?)?
+            .with(of_kept(log_q, 1))
+            .with(of_kept(join(|piece| &piece.distances), 1));
         let mut features = Vec::new();
         for (row, _) in rows.iter().zip(&kept).filter(|(_, kept)| **kept) {
             features.extend(self.posterior.features(&row.x)?.into_iter().map(f64::from));
         }
         Ok(Sets { candidates, features })
     }
+}
+
+/// Distances of a set's candidates from a point of the box that holds them all, in units of its sides: a function of the set
+/// alone, whichever of them made x.
+fn distances(set: &[f32], dim: usize, rng: &mut Stream) -> Vec<f64> {
+    let ends = |i: usize| {
+        let column = set.iter().skip(i).step_by(dim).copied();
+        column.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), z| (low.min(z), high.max(z)))
+    };
+    let box_of: Vec<(f64, f64)> = (0..dim)
+        .map(|i| {
+            let (low, high) = ends(i);
+            let side = f64::from(high - low).max(f64::MIN_POSITIVE);
+            (f64::from(low) + side * rng.random::<f64>(), side)
+        })
+        .collect();
+    let distance = |z: &[f32]| {
+        let along = z.iter().zip(&box_of).map(|(z, (at, side))| (f64::from(*z) - at) / side);
+        along.map(|d| d * d).sum::<f64>().sqrt()
+    };
+    set.chunks_exact(dim).map(distance).collect()
 }

@@ -89,7 +89,7 @@ fn ranks(found: &Calibration) -> Check {
             format!("{asked} fall into the posterior as often as it says (p = {p:.2}; {seen})"),
         );
     }
-    let worst = found.ranks.iter().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
+    let worst = found.ranks().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
     let worst = worst.map_or(String::new(), |worst| {
         let way = match (worst.shift.abs() > 0.2, worst.width) {
             (true, _) if worst.shift > 0.0 => "too low",
@@ -98,8 +98,9 @@ fn ranks(found: &Calibration) -> Check {
             _ => "too wide",
         };
         match &*worst.name {
-            "log q" if worst.shift < 0.0 => ": it is too narrow".to_owned(),
-            "log q" => ": it is too wide".to_owned(),
+            "density" if worst.shift < 0.0 => ": it is too narrow".to_owned(),
+            "density" => ": it is too wide".to_owned(),
+            "distance" => ": it is too high in some places and too low in others".to_owned(),
             name => format!(": it is {way} in {name}"),
         }
     });
