@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::math::particles::{effective, normalised};
-use crate::rng::Stream;
+use crate::rng::{Purpose, Stream, Streams};
 use crate::rows::Rows;
 use rand::RngExt;
 
@@ -54,6 +54,19 @@ impl Candidates {
         theta.expect_rows(self.weights.len(), "one for each candidate")?;
         let column = |i: usize| theta.iter().map(|row| row[i]).collect();
         Ok((0..theta.columns()).map(column).fold(self, Self::with))
+    }
+
+    /// Adds the distance of each candidate to a point of the box that holds its set, in units of the box's sides; one row for
+    /// each candidate of the sets that are kept. The point depends on the set alone, whichever of the candidates made x.
+    pub fn with_distances(self, theta: Rows, streams: &Streams) -> Result<Self> {
+        theta.expect_rows(self.weights.len(), "one for each candidate")?;
+        let sets = theta.data().chunks_exact(self.each * theta.columns()).enumerate();
+        let all = sets.flat_map(|(set, rows)| {
+            let mut rng = streams.stream(Purpose::References, 0, set as u64);
+            distances(rows, theta.columns(), &mut rng)
+        });
+        let all = all.collect();
+        Ok(self.with(all))
     }
 
     /// Number of sets.
@@ -114,11 +127,28 @@ impl Candidates {
     }
 }
 
+/// Distances of rows to a uniform point of the box that holds them all.
+fn distances(rows: &[f64], dim: usize, rng: &mut Stream) -> Vec<f64> {
+    let ends = |i: usize| {
+        let column = rows.iter().skip(i).step_by(dim);
+        column.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &z| (low.min(z), high.max(z)))
+    };
+    let point = |(low, high): (f64, f64)| {
+        let side = (high - low).max(f64::MIN_POSITIVE);
+        (low + side * rng.random::<f64>(), side)
+    };
+    let points: Vec<(f64, f64)> = (0..dim).map(ends).map(point).collect();
+    let distance = |row: &[f64]| {
+        let along = row.iter().zip(&points).map(|(z, (at, side))| (z - at) / side);
+        along.map(|d| d * d).sum::<f64>().sqrt()
+    };
+    rows.chunks_exact(dim).map(distance).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::math::mean_and_deviation;
-    use crate::rng::{Purpose, Streams};
     use rand_distr::{Distribution, StandardNormal};
 
     /// θ_0 of π ∝ q w by rejection, q standard normal, w = exp(slope θ) cut at 5; draws of q; places by θ.

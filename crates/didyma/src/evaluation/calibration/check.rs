@@ -1,6 +1,6 @@
 //! What held-out simulations say of a posterior, in numbers that a verdict and figures are made of.
 
-use super::{HeldOut, LEAST_ROWS, Moment, MomentTest, Uniformity};
+use super::{Candidates, HeldOut, LEAST_ROWS, Moment, MomentTest, Uniformity};
 use crate::error::{Error, Result};
 use crate::math::{mean_and_deviation, normal};
 use crate::rng::{Purpose, Streams};
@@ -102,21 +102,30 @@ impl Calibration {
     ) -> Result<Self> {
         let posterior = held_out.posterior;
         let sets = held_out.sets(DRAWS, streams, threads)?;
-        let candidates = &sets.candidates;
-        if candidates.len() < LEAST_ROWS {
-            return Err(Error::Shape {
-                name: "held-out simulations",
-                unit: "rows",
-                found: candidates.len(),
-                expected: LEAST_ROWS,
-                why: "or more, to say anything of a posterior",
-            });
-        }
-        let own: Vec<f64> =
-            posterior.features(posterior.observation())?.into_iter().map(f64::from).collect();
+        let own = posterior.features(posterior.observation())?.into_iter().map(f64::from);
+        let own: Vec<f64> = own.collect();
         let features = Rows::new("x", &sets.features, own.len())?;
-        let found = MomentTest::of(candidates, posterior.dim(), (features, &own), streams, threads);
         let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
+        let x = (features, &*own);
+        Self::of_candidates(&sets.candidates, &names, x, evidence, streams, threads)
+    }
+
+    /// Asks sets of candidates whose statistics are these parameters, the density of q and a distance. `features` are the x of
+    /// the sets in the units that q reads, `own` are those of x_o.
+    pub fn of_candidates(
+        candidates: &Candidates,
+        names: &[String],
+        (features, own): (Rows, &[f64]),
+        evidence: Evidence,
+        streams: &Streams,
+        threads: usize,
+    ) -> Result<Self> {
+        let rows = candidates.len();
+        if rows < LEAST_ROWS {
+            let (name, unit, why) = ("held-out simulations", "rows", "or more: simulate more");
+            return Err(Error::Shape { name, unit, found: rows, expected: LEAST_ROWS, why });
+        }
+        let found = MomentTest::of(candidates, names.len(), (features, own), streams, threads);
         let rank = |i: usize, name: &str| {
             let mut rng = streams.stream(Purpose::HeldOutPlaces, 0, i as u64);
             RankCheck::new(name.to_owned(), candidates.places(i, &mut rng))
@@ -124,7 +133,7 @@ impl Calibration {
         let parameters = names.iter().enumerate().map(|(i, name)| rank(i, name));
         Ok(Self {
             evidence,
-            rows: candidates.len(),
+            rows,
             near: found.near,
             effective: candidates.effective(),
             visible: SEEN / found.information.max(1e-9).sqrt(),
@@ -132,7 +141,7 @@ impl Calibration {
             density: rank(names.len(), "density")?,
             distance: rank(names.len() + 1, "distance")?,
             moments_p_value: found.p_value,
-            moments: found.deviations.iter().map(|d| named(d, &names)).collect(),
+            moments: found.deviations.iter().map(|d| named(d, names)).collect(),
             local: None,
         })
     }

@@ -6,9 +6,8 @@ use crate::error::Result;
 use crate::inference::failures::{FLOOR, Validity};
 use crate::inference::posterior::Posterior;
 use crate::parallel;
-use crate::rng::{Purpose, Stream, Streams};
+use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use rand::RngExt;
 
 /// Simulations that are worked on together.
 const CHUNK: usize = 16;
@@ -82,8 +81,9 @@ pub(crate) struct Sets {
 /// Candidates of some rows.
 struct Piece {
     theta: Vec<f64>,
+    /// The same in the coordinates of the flow.
+    z: Vec<f32>,
     log_q: Vec<f64>,
-    distances: Vec<f64>,
     log_weights: Vec<f64>,
 }
 
@@ -102,7 +102,7 @@ impl HeldOut<'_> {
             let q = chunks[index][0].member.map_or(&self.posterior.ensemble, |m| &laws[m]);
             self.piece(chunks[index], q, draws, (streams, index as u64))
         });
-        self.assembled(&order, pieces.into_iter().collect::<Result<_>>()?, draws + 1)
+        self.assembled(&order, pieces.into_iter().collect::<Result<_>>()?, draws + 1, streams)
     }
 
     /// Each member as a law of its own.
@@ -151,10 +151,8 @@ impl HeldOut<'_> {
         let log_q = q.log_density_of_groups(Rows::new("z", &all_z, dim)?, x, &sizes, 1.0)?;
         let log_q =
             log_q.iter().zip(&jacobians).map(|(log_q, jacobian)| log_q - jacobian).collect();
-        let sets = all_z.chunks_exact((draws + 1) * dim);
-        let distances = sets.flat_map(|set| distances(set, dim, &mut rng)).collect();
         let log_weights = self.log_weights(rows, Rows::new("theta", &theta, dim)?, draws + 1)?;
-        Ok(Piece { theta, log_q, distances, log_weights })
+        Ok(Piece { theta, z: all_z, log_q, log_weights })
     }
 
     /// log p̃ s / p of each candidate, where s is the probability of success.
@@ -177,7 +175,13 @@ impl HeldOut<'_> {
         Ok(log_weights)
     }
 
-    fn assembled(&self, rows: &[&HeldOutRow], pieces: Vec<Piece>, each: usize) -> Result<Sets> {
+    fn assembled(
+        &self,
+        rows: &[&HeldOutRow],
+        pieces: Vec<Piece>,
+        each: usize,
+        streams: &Streams,
+    ) -> Result<Sets> {
         let dim = self.posterior.dim();
         let join = |of: fn(&Piece) -> &Vec<f64>| pieces.iter().flat_map(of).copied().collect();
         let (theta, log_q): (Vec<f64>, Vec<f64>) = (join(|p| &p.theta), join(|p| &p.log_q));
@@ -188,35 +192,16 @@ impl HeldOut<'_> {
             sets.filter(|(_, kept)| **kept).flat_map(|(set, _)| set.to_vec()).collect()
         };
         let theta = of_kept(theta, dim);
+        let z = pieces.iter().flat_map(|piece| &piece.z).map(|&z| f64::from(z)).collect();
+        let z = of_kept(z, dim);
         let candidates = candidates
             .with_parameters(Rows::new("theta", &theta, dim)?)?
             .with(of_kept(log_q, 1))
-            .with(of_kept(join(|piece| &piece.distances), 1));
+            .with_distances(Rows::new("z", &z, dim)?, streams)?;
         let mut features = Vec::new();
         for (row, _) in rows.iter().zip(&kept).filter(|(_, kept)| **kept) {
             features.extend(self.posterior.features(&row.x)?.into_iter().map(f64::from));
         }
         Ok(Sets { candidates, features })
     }
-}
-
-/// Distances of a set's candidates from a point of the box that holds them all, in units of its sides: a function of the set
-/// alone, whichever of them made x.
-fn distances(set: &[f32], dim: usize, rng: &mut Stream) -> Vec<f64> {
-    let ends = |i: usize| {
-        let column = set.iter().skip(i).step_by(dim).copied();
-        column.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), z| (low.min(z), high.max(z)))
-    };
-    let box_of: Vec<(f64, f64)> = (0..dim)
-        .map(|i| {
-            let (low, high) = ends(i);
-            let side = f64::from(high - low).max(f64::MIN_POSITIVE);
-            (f64::from(low) + side * rng.random::<f64>(), side)
-        })
-        .collect();
-    let distance = |z: &[f32]| {
-        let along = z.iter().zip(&box_of).map(|(z, (at, side))| (f64::from(*z) - at) / side);
-        along.map(|d| d * d).sum::<f64>().sqrt()
-    };
-    set.chunks_exact(dim).map(distance).collect()
 }

@@ -59,7 +59,7 @@ pub(super) fn all(findings: &Findings, calibration: &Checked) -> Result<Vec<Chec
 }
 
 /// Places of θ, and their moments.
-fn calibration_checks(checked: &Checked) -> Vec<Check> {
+pub(super) fn calibration_checks(checked: &Checked) -> Vec<Check> {
     let next = "make new simulations for calibration";
     match checked {
         Err(why) => vec![Check::new(CALIBRATION, Outcome::NotChecked, why, next)],

@@ -89,6 +89,11 @@ impl Verdict {
         Ok(Self::new(checks::all(findings, calibration)?))
     }
 
+    /// The verdict of a calibration alone.
+    pub fn of_calibration(calibration: &Checked) -> Self {
+        Self::new(checks::calibration_checks(calibration))
+    }
+
     /// The worst outcome decides. Without a calibration there is no trust.
     fn new(checks: Vec<Check>) -> Self {
         let worst = checks.iter().map(|check| check.outcome).max().unwrap_or(Outcome::NotChecked);
