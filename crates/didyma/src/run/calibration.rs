@@ -2,7 +2,9 @@
 
 use super::{CALIBRATION, RunDir};
 use crate::error::Result;
-use crate::evaluation::calibration::{Calibration, Evidence, HeldOut, HeldOutRow, Law};
+use crate::evaluation::calibration::{
+    Calibration, Evidence, HeldOut, HeldOutRow, Law, share_outside,
+};
 use crate::inference::config::{Config, Meaning, Proposal, Split};
 use crate::inference::failures::Failing;
 use crate::inference::posterior::{Posterior, SampleStreams};
@@ -11,11 +13,15 @@ use crate::inference::split::split;
 use crate::inference::truncation::log_threshold;
 use crate::inference::{RoundReport, SimulatedRow, sound};
 use crate::rng::{Purpose, Streams};
+use crate::rows::Rows;
 use crate::storage::files::read_inside;
 use serde::{Deserialize, Serialize};
 
 /// Held-out simulations that are asked, at most: the newest.
 const MOST: usize = 800;
+
+/// Draws of the posterior that are compared with where the last round simulated.
+const OUTSIDE_DRAWS: usize = 2000;
 
 /// A calibration, or the reason why there is none.
 pub type Checked = std::result::Result<Calibration, String>;
@@ -101,8 +107,27 @@ impl Known<'_> {
         let (laws, rows) = self.laws(held_out)?;
         let first = rows.iter().map(|row| row.round).min().unwrap_or(last);
         let held_out = HeldOut { posterior: self.posterior, laws, rows, success };
-        let streams = Streams::new(config.seed);
-        Calibration::of(&held_out, Evidence::HeldOut(first, last), &streams, self.threads)
+        let (streams, evidence) = (Streams::new(config.seed), Evidence::HeldOut(first, last));
+        let found = Calibration::of(&held_out, evidence, &streams, self.threads)?;
+        Ok(Calibration { outside: self.outside(&records)?, ..found })
+    }
+
+    /// Share of the posterior where the last round has no simulations; none where it drew from the prior.
+    fn outside(&self, records: &Records) -> Result<Option<f64>> {
+        let last = self.last.round;
+        if last == 1 || self.config().proposal == Proposal::Prior {
+            return Ok(None);
+        }
+        let law = self.law(last, Proposal::Posterior)?;
+        let (simulated, dim) = (records.theta(last), self.posterior.dim());
+        let of_prior = self.config().draws_of_prior(simulated.len() / dim);
+        let proposed = Rows::new("theta", &simulated[of_prior * dim..], dim)?;
+        let streams = Streams::new(self.config().seed);
+        let from = SampleStreams::new(streams, Purpose::HeldOut, last);
+        let drawn = self.posterior.draw(OUTSIDE_DRAWS, from, self.threads)?.theta;
+        let proposed = law.log_density(proposed)?;
+        let drawn = law.log_density(Rows::new("theta", &drawn, dim)?)?;
+        Ok(proposed.zip(drawn).map(|(proposed, drawn)| share_outside(proposed, &drawn)))
     }
 
     /// The newest simulations that some member never saw, with its place in the posterior.

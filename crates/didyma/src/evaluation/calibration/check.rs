@@ -74,6 +74,9 @@ pub struct Calibration {
     pub moments_p_value: f64,
     /// The moments that are farthest out.
     pub moments: Vec<MomentCheck>,
+    /// Share of q(· | x_o) where nothing was simulated in the last round; none where that follows the prior.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<f64>,
     /// A classifier's view of q at the observation, where one was trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalMap>,
@@ -142,6 +145,7 @@ impl Calibration {
             distance: rank(names.len() + 1, "distance")?,
             moments_p_value: found.p_value,
             moments: found.deviations.iter().map(|d| named(d, names)).collect(),
+            outside: None,
             local: None,
         })
     }
@@ -161,6 +165,21 @@ impl Calibration {
     pub fn deviation(&self) -> f64 {
         self.ranks().map(|rank| rank.deviation).fold(0.0, f64::max)
     }
+}
+
+/// Share of a proposal's own draws that lie at its edge.
+const EDGE: f64 = 0.005;
+
+/// Share of a law's draws that lie where a proposal has a lower density than at 99.5 % of its own draws, from the log-density of
+/// the proposal at its own draws and at those of the law.
+///
+/// Held-out simulations say nothing of such a place: none of their parameters lie there, and the weights p̃ / p of candidates that
+/// do are next to nothing.
+pub fn share_outside(mut proposed: Vec<f64>, drawn: &[f64]) -> f64 {
+    proposed.sort_unstable_by(f64::total_cmp);
+    let Some(&edge) = proposed.get((EDGE * proposed.len() as f64) as usize) else { return 0.0 };
+    let outside = drawn.iter().filter(|log_density| **log_density < edge).count();
+    outside as f64 / drawn.len().max(1) as f64
 }
 
 /// Standard errors from which a shift is seen in four of five cases by a test of level 1 %: 2.58 + 0.84.

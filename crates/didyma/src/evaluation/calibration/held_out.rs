@@ -50,6 +50,17 @@ impl Law {
     }
 }
 
+impl Law {
+    /// log p̃ of each row up to a constant, and of a region that of the posterior that it was cut from; none of the prior.
+    pub(crate) fn log_density(&self, theta: Rows) -> Result<Option<Vec<f64>>> {
+        match self {
+            Self::Prior => Ok(None),
+            Self::Posterior { posterior, width } => posterior.log_proposal(theta, *width).map(Some),
+            Self::Region { posterior, .. } => posterior.log_proposal(theta, 1.0).map(Some),
+        }
+    }
+}
+
 /// A simulation that training never saw.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldOutRow {

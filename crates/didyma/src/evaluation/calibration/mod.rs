@@ -29,7 +29,7 @@ mod tarp;
 mod uniformity;
 
 pub use candidates::Candidates;
-pub use check::{Calibration, Evidence, LocalMap, MomentCheck, RankCheck};
+pub use check::{Calibration, Evidence, LocalMap, MomentCheck, RankCheck, share_outside};
 pub use conformal::Recalibration;
 pub use coverage::{Coverage, Verdict, region_levels, usual_levels};
 pub(crate) use held_out::{HeldOut, HeldOutRow, Law};

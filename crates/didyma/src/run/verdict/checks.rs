@@ -26,6 +26,10 @@ const LARGE_TILT: f64 = 0.6;
 /// How far apart members are from which a run is doubtful (docs/choices.md), and from which it is bad.
 const APART: f64 = 0.08;
 const FAR_APART: f64 = 0.3;
+/// Shares of q where the last round simulated nothing. A proposal is wider than the posterior that it is made of, of which it
+/// leaves out less than 0.5 %; one round moves a posterior by more only while it is still far from its end.
+const OUTSIDE: f64 = 0.05;
+const MOSTLY_OUTSIDE: f64 = 0.4;
 /// Shares of q outside of the prior.
 const LEAKED: f64 = 0.05;
 const MOSTLY_LEAKED: f64 = 0.5;
@@ -63,7 +67,7 @@ pub(super) fn calibration_checks(checked: &Checked) -> Vec<Check> {
     let next = "make new simulations for calibration";
     match checked {
         Err(why) => vec![Check::new(CALIBRATION, Outcome::NotChecked, why, next)],
-        Ok(found) => vec![ranks(found), moments(found)],
+        Ok(found) => [ranks(found), moments(found)].into_iter().chain(outside(found)).collect(),
     }
 }
 
@@ -131,6 +135,26 @@ fn moments(found: &Calibration) -> Check {
         _ => format!("{} (p = {}, by {tilt:.1} sd)", first.words, p_words(p)),
     };
     Check::new(name, outcome, words, if outcome == Outcome::Good { "" } else { "simulate more" })
+}
+
+/// Mass of q where nothing was simulated.
+fn outside(found: &Calibration) -> Option<Check> {
+    let (name, share) = ("region", found.outside?);
+    let outcome = match share {
+        share if share > MOSTLY_OUTSIDE => Outcome::Bad,
+        share if share > OUTSIDE => Outcome::Doubtful,
+        _ => {
+            return Some(Check::good(
+                name,
+                "the last round simulated everywhere that the posterior is",
+            ));
+        }
+    };
+    let words = format!(
+        "{:.0} % of the posterior lies where the last round simulated nothing",
+        100.0 * share
+    );
+    Some(Check::new(name, outcome, words, "simulate another round"))
 }
 
 fn p_words(p: f64) -> String {
