@@ -80,7 +80,7 @@ pub use flow::{FlowConfig, SplineFlow, Tape};
 pub use infer::{Found, Infer, infer};
 pub use inference::{
     Assignment, EpochRecord, Event, Inference, Judge, MemberReport, Observer, Points, Posterior,
-    RoundReport, SampleStreams, Scores, SimulatedRow, State, Training, config, failures,
+    RoundReport, SampleStreams, Scores, SimulatedRow, State, Training, Untrained, config, failures,
     infer_from, propose, steps, truncation,
 };
 pub use named::Named;

@@ -78,6 +78,16 @@ pub enum Error {
         /// Draws inside the support.
         accepted: usize,
     },
+    /// A row of several at which the work could not be done.
+    #[error("{}", self.sentence(&Remedy::to_string))]
+    AtRow {
+        /// The argument.
+        name: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// The reason.
+        error: Box<Error>,
+    },
     /// A part of the prior that cannot be drawn from.
     #[error("{}", self.sentence(&Remedy::to_string))]
     ThinRegion {
@@ -378,6 +388,11 @@ impl Error {
             }
             other => other,
         }
+    }
+
+    /// The same error, which befell this row (from 0) of an argument.
+    pub(crate) fn at_row(self, name: &'static str, row: usize) -> Self {
+        Self::AtRow { name, row, error: Box::new(self) }
     }
 
     /// A setting outside its range: its name, its value and the values that are allowed.

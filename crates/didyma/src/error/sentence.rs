@@ -23,6 +23,9 @@ impl Error {
                  {}, where none can lie outside",
                 word(&Remedy::UnboundedCoordinates)
             ),
+            Self::AtRow { name, row, error } => {
+                format!("row {row} of {name}: {}", error.sentence(word))
+            }
             Self::ThinRegion { drawn, accepted } => format!(
                 "only {accepted} of {drawn} candidates fell into the part of the prior that truncated proposals keep: \
                  give the posterior so far more to learn from (simulations, train.steps), or {}",
@@ -81,6 +84,7 @@ mod tests {
             Error::ProfileSetting { value: text() },
             Error::NoReference { task: text() },
             Error::Leakage { drawn: 9, accepted: 0 },
+            unknown().at_row("x", 3),
             Error::ThinRegion { drawn: 9, accepted: 0 },
             Error::NoSimulator,
             Error::FailuresInARow { failures: 9, round: 1, reason: text() },

@@ -12,6 +12,7 @@ mod members;
 mod noise;
 pub(crate) mod posterior;
 mod proposals;
+pub(crate) mod ranges;
 mod rounds;
 pub(crate) mod simulations;
 pub(crate) mod split;
@@ -22,6 +23,7 @@ pub mod truncation;
 pub use assignment::Assignment;
 pub use events::{Event, Observer};
 pub use posterior::{Points, Posterior, SampleStreams};
+pub use ranges::Untrained;
 pub use rounds::{infer_from, propose};
 pub(crate) use state::sound;
 pub use state::{

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::inference::config::{Config, DensityKind, Start};
 use crate::inference::events::{Event, Observer};
 use crate::inference::posterior::Posterior;
+use crate::inference::ranges::Ranges;
 use crate::inference::simulations::Records;
 use crate::problem::Problem;
 use crate::rng::{Purpose, Streams};
@@ -302,11 +303,14 @@ impl<'a> Run<'a> {
             return Ok(None);
         };
         let members = training.sound().into_iter().cloned().collect();
+        // Of stored rows alone, so that a model that is written again is the same.
+        let ranges = Ranges::of(self.records.of_round(training.round)?.rows()?.1);
         Ok(Some(Posterior {
             prior: self.problem.prior().clone(),
             coordinates: training.coordinates.clone(),
             ensemble: Ensemble::new(self.density()?, members),
             observation: self.problem.observation().to_vec(),
+            ranges: Some(ranges),
             device: self.machine.device.clone(),
         }))
     }

@@ -1,6 +1,6 @@
 //! The findings of a run: everything that summary, page and exports are made of, read and drawn once.
 
-use super::{Checked, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summaries, Summary, Verdict};
+use super::{Checked, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summary, Verdict};
 use crate::error::Result;
 use crate::inference::posterior::{Posterior, SampleStreams, Samples};
 use crate::rng::{Purpose, Streams};
@@ -44,10 +44,12 @@ impl Findings {
         threads: usize,
     ) -> Self {
         summary.warnings.extend(run.damaged_models(summary.rounds.len()));
-        if let (Some(posterior), Some(last)) = (&posterior, summary.rounds.last()) {
-            // Rows that cannot be read are told where they are needed.
-            let found = Summaries::of_round(&run, last.round).ok();
-            summary.warnings.extend(found.and_then(|found| found.far(posterior.observation())));
+        if let Some(posterior) = &posterior {
+            // A task of another version has no names here.
+            let names = run.manifest().task().map_or_else(|_| Vec::new(), |task| task.summaries);
+            let ranges = posterior.ranges.as_ref();
+            let far = ranges.and_then(|ranges| ranges.far(posterior.observation(), &names));
+            summary.warnings.extend(far);
         }
         let (samples, calibration, verdict) = Default::default();
         Self { run, summary, posterior, samples, calibration, verdict, threads }

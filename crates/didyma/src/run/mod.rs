@@ -29,7 +29,6 @@ mod records;
 mod restore;
 mod seeds;
 mod steps;
-mod summaries;
 mod summary;
 mod verdict;
 mod warnings;
@@ -42,7 +41,6 @@ pub use findings::Findings;
 pub use manifest::Manifest;
 pub use recorder::Recorder;
 pub use seeds::SeedSweep;
-pub use summaries::Summaries;
 pub use summary::Summary;
 pub use verdict::{Check, Outcome, Verdict, Word};
 

@@ -6,9 +6,11 @@ use crate::error::{Error, FileFault, Result};
 use crate::evaluation::levels::{Past, TrainedFlow};
 use crate::inference::config::{Config, Inner, Meaning, Start};
 use crate::inference::posterior::Posterior;
+use crate::inference::ranges::Ranges;
 use crate::inference::simulations::Records;
 use crate::inference::{RoundReport, State, Training, infer_from, sound};
 use crate::problem::Problem;
+use crate::rows::Rows;
 use crate::training::{EngineState, FitState};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -87,8 +89,24 @@ impl RunDir {
     pub fn posterior(&self) -> Result<Posterior> {
         match self.rounds()? as u32 {
             0 => Err(error(self.path(), Fault::NoRound)),
-            last => self.model_after(last),
+            last => {
+                let mut posterior = self.model_after(last)?;
+                if posterior.ranges.is_none() {
+                    posterior.ranges = self.ranges(last, posterior.observation().len());
+                }
+                Ok(posterior)
+            }
         }
+    }
+
+    /// Where summaries fell in a round, for a model of an earlier version; `None` if its rows cannot be read, which is reported
+    /// where they are needed.
+    fn ranges(&self, round: u32, summaries: usize) -> Option<Ranges> {
+        let mut rows = self.rows().ok()?;
+        rows.retain(|row| row.round == round && row.x.is_ok());
+        let x: Vec<f64> = rows.into_iter().flat_map(|row| row.x.unwrap_or_default()).collect();
+        let x = Rows::new("x", &x, summaries).ok().filter(|x| !x.is_empty())?;
+        Some(Ranges::of(x))
     }
 
     /// The flow of the last finished round on the simulations that it was trained on: a round that is still under way

@@ -32,7 +32,8 @@ impl SplineFlow {
         groups: Groups,
         width: f64,
     ) -> Result<Vec<f64>> {
-        let dim = self.check_groups(params, theta, groups)?;
+        self.check_params(params)?;
+        let dim = self.check_groups(theta, groups)?;
         let (gain, constant) = (0.5 * (1.0 - width.powi(-2)), dim as f64 * width.ln());
         let mut log_q = Vec::with_capacity(theta.len());
         self.each_tile(theta, groups, |tape| {
@@ -52,7 +53,8 @@ impl SplineFlow {
         base: Rows<f32>,
         groups: Groups,
     ) -> Result<(Vec<f32>, Vec<f64>)> {
-        let dim = self.check_groups(params, base, groups)?;
+        self.check_params(params)?;
+        let dim = self.check_groups(base, groups)?;
         let (mut theta, mut log_q) = (Vec::with_capacity(base.data().len()), Vec::new());
         self.each_tile(base, groups, |tape| {
             self.inverse(params, tape);
@@ -65,8 +67,7 @@ impl SplineFlow {
     }
 
     /// Refuses rows of another flow; the numbers of a θ.
-    fn check_groups(&self, params: &[f32], theta: Rows<f32>, groups: Groups) -> Result<usize> {
-        self.check_params(params)?;
+    pub fn check_groups(&self, theta: Rows<f32>, groups: Groups) -> Result<usize> {
         theta.expect_columns(self.config().theta_dim, "theta_dim of the flow")?;
         groups.x.expect_columns(self.config().x_dim, "x_dim of the flow")?;
         theta.expect_finite()?;

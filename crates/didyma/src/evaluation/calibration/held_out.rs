@@ -1,7 +1,7 @@
 //! Simulations that training never saw, as sets of candidates: from what is known of the law of their parameters.
 
 use super::Candidates;
-use crate::density::Ensemble;
+use crate::density::{Cpu, Ensemble};
 use crate::error::Result;
 use crate::inference::failures::{FLOOR, Validity};
 use crate::inference::posterior::Posterior;
@@ -140,7 +140,7 @@ impl HeldOut<'_> {
         let x = Rows::new("x", &features, features.len() / rows.len())?;
         let mut rng = streams.stream(Purpose::HeldOut, 0, index);
         let base = q.base(rows.len() * draws, 1.0, &mut rng);
-        let drawn = q.transport_groups(&base, x, &vec![draws; rows.len()])?;
+        let drawn = q.transport_groups(&Cpu, &base, x, &vec![draws; rows.len()])?;
         let (mut all_z, mut theta, mut jacobians) = (Vec::new(), Vec::new(), Vec::new());
         let mut z = vec![0.0; dim];
         for (row, drawn) in rows.iter().zip(drawn.chunks_exact(draws * dim)) {

@@ -1,7 +1,7 @@
 //! Inner samples made where q is: half of p̃, half of the posterior of the round before at each row's own x.
 
 use super::proposal::ProposalLaw;
-use crate::density::{Base, Dataset};
+use crate::density::{Base, Cpu, Dataset};
 use crate::error::{Error, Result};
 use crate::inference::posterior::Posterior;
 use crate::math::Net;
@@ -187,7 +187,7 @@ impl Stocking<'_> {
     fn draw(&self, x: Rows<f32>, picks: &[Option<u32>], base: &Base) -> Result<Vec<f32>> {
         let own = |row: &[Option<u32>]| row.iter().filter(|pick| pick.is_none()).count();
         let sizes: Vec<usize> = picks.chunks_exact(self.size).map(own).collect();
-        self.snapshot.ensemble.transport_groups(base, x, &sizes)
+        self.snapshot.ensemble.transport_groups(&Cpu, base, x, &sizes)
     }
 
     /// Log-weights of the outer θ of each row and of its samples, row after row.

@@ -40,6 +40,7 @@ fn posteriors() -> Vec<Posterior> {
         coordinates: coordinates(),
         ensemble: Ensemble::new(Density::Flow(flow.clone()), vec![params(seed), params(seed + 1)]),
         observation: vec![0.3],
+        ranges: None,
         device: Arc::new(Cpu),
     };
     vec![of(1), of(3)]

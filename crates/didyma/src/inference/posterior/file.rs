@@ -4,6 +4,7 @@ use super::Posterior;
 use crate::density::coordinates::Coordinates;
 use crate::density::{Density, DensityConfig, Ensemble};
 use crate::error::{Error, FileFault, Result};
+use crate::inference::ranges::Ranges;
 use crate::problem::prior::Prior;
 use crate::storage::tensors::{Decoded, NamedTensor, TensorFile, corrupted};
 use crate::training::Cpu;
@@ -24,6 +25,9 @@ struct Description {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     members: usize,
     observation: Vec<f64>,
+    /// Where summaries fell; models of version 0.1.0 do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ranges: Option<Ranges>,
     /// How it was made.
     about: Value,
 }
@@ -59,6 +63,7 @@ impl Posterior {
             density: self.model().config(),
             members: self.members(),
             observation: self.observation.clone(),
+            ranges: self.ranges.clone(),
             about: about.clone(),
         };
         let json = serde_json::to_string(&described).expect("numbers and strings");
@@ -87,10 +92,11 @@ impl Posterior {
     fn decode(file: TensorFile, accept: impl FnOnce(&Value) -> Decoded<()>) -> Decoded<Self> {
         let found: Description = serde_json::from_str(&file.json).map_err(|e| corrupted(&e))?;
         accept(&found.about)?;
-        let Description { prior, coordinates, density, members, observation, .. } = found;
+        let Description { prior, coordinates, density, members, observation, ranges, .. } = found;
         let density = Density::new(density).map_err(|e| corrupted(&e))?;
         let agree = density.dims() == (prior.dim(), observation.len())
-            && coordinates.fit(prior.dim(), observation.len());
+            && coordinates.fit(prior.dim(), observation.len())
+            && ranges.as_ref().is_none_or(|ranges| ranges.fit(observation.len()));
         if !agree {
             return Err(corrupted(&"its parts have different dimensions"));
         }
@@ -104,6 +110,6 @@ impl Posterior {
             density.check_params(params).map_err(|e| corrupted(&e))?;
         }
         let ensemble = Ensemble::new(density, members);
-        Ok(Self { prior, coordinates, ensemble, observation, device: Arc::new(Cpu) })
+        Ok(Self { prior, coordinates, ensemble, observation, ranges, device: Arc::new(Cpu) })
     }
 }

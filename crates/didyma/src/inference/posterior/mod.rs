@@ -1,6 +1,8 @@
 //! The posterior that a run ends with: samples inside the prior's support, densities, files.
 
+mod density;
 mod file;
+mod many;
 mod streams;
 
 pub use streams::{Points, SampleStreams};
@@ -8,6 +10,7 @@ pub use streams::{Points, SampleStreams};
 use crate::density::coordinates::Coordinates;
 use crate::density::{Base, Density, Ensemble};
 use crate::error::{Error, Result};
+use crate::inference::ranges::{Ranges, Untrained};
 use crate::parallel;
 use crate::problem::prior::Prior;
 use crate::problem::question::check_observation;
@@ -26,6 +29,8 @@ pub struct Posterior {
     pub(crate) coordinates: Coordinates,
     pub(crate) ensemble: Ensemble,
     pub(crate) observation: Vec<f64>,
+    /// Where the summaries of the last round fell, which is no part of the law; `None` of a model of an earlier version.
+    pub(crate) ranges: Option<Ranges>,
     /// Where it is computed, which is no part of the law.
     pub(crate) device: Arc<dyn Device>,
 }
@@ -78,8 +83,6 @@ pub(crate) struct Point {
 const PATIENCE: usize = 200;
 /// Draws that are always tried.
 const LEAST_DRAWS: usize = 100_000;
-/// Draws from which the mass outside the prior is estimated.
-const MASS_DRAWS: usize = 10_000;
 
 impl Posterior {
     /// The prior.
@@ -112,6 +115,13 @@ impl Posterior {
     /// x_o.
     pub fn observation(&self) -> &[f64] {
         &self.observation
+    }
+
+    /// Says where observations, one in each row, are outside of all simulations of the last round: q was hardly trained there.
+    /// `None` if none is, or if the model is of an earlier version, which does not know. `names` are those of the summaries,
+    /// or none.
+    pub fn untrained(&self, x: Rows, names: &[String]) -> Option<Untrained> {
+        self.ranges.as_ref().and_then(|ranges| ranges.untrained(x, names))
     }
 
     /// What q is made of.
@@ -263,100 +273,6 @@ impl Posterior {
         Ok(rows.flat_map(|(theta, _)| theta).collect())
     }
 
-    /// log p(θ | x_o) of each row, normalised over the prior's support; −∞ outside of it.
-    pub fn log_density(&self, theta: Rows, threads: usize) -> Result<Vec<f64>> {
-        self.log_density_at(&self.observation, theta, threads)
-    }
-
-    /// log q(θ | x) of each row at another observation, normalised over the prior's support.
-    pub fn log_density_at(&self, x: &[f64], theta: Rows, threads: usize) -> Result<Vec<f64>> {
-        theta.expect_columns(self.prior.dim(), "parameters of the prior")?;
-        theta.expect_finite()?;
-        let features = self.features(x)?;
-        let log_mass = self.log_mass_inside(x, threads)?;
-        let blocks = parallel::map(theta.len().div_ceil(BLOCK), threads, |i| {
-            let rows = i * BLOCK..theta.len().min((i + 1) * BLOCK);
-            self.log_density_block(&features, rows.map(|row| theta.row(row)))
-        });
-        let mut all = Vec::with_capacity(theta.len());
-        for block in blocks {
-            all.extend(block?.into_iter().map(|l| l - log_mass));
-        }
-        Ok(all)
-    }
-
-    /// log q(θ | x_o) of each row, not normalised over the support, where the base of the flow has this standard deviation:
-    /// the density of [`Posterior::propose`], up to a constant. Of flows only; −∞ outside of the support.
-    pub(crate) fn log_proposal(&self, theta: Rows, width: f64) -> Result<Vec<f64>> {
-        let features = self.features(&self.observation)?;
-        self.inside(theta.iter(), |z| {
-            let x = Rows::new("x", &features, features.len())?;
-            self.ensemble.log_density_of_groups(z, x, &[z.len()], width)
-        })
-    }
-
-    /// One block of densities: those inside the support go through the flow together.
-    fn log_density_block<'a>(
-        &self,
-        features: &[f32],
-        theta: impl Iterator<Item = &'a [f64]>,
-    ) -> Result<Vec<f64>> {
-        self.inside(theta, |z| {
-            let x = Rows::new("x", features, features.len())?;
-            self.ensemble.log_density(&*self.device, z, x)
-        })
-    }
-
-    /// Densities of θ from those of z, which are asked for inside the support alone: −∞ outside of it.
-    fn inside<'a>(
-        &self,
-        theta: impl Iterator<Item = &'a [f64]>,
-        log_q: impl FnOnce(Rows<f32>) -> Result<Vec<f64>>,
-    ) -> Result<Vec<f64>> {
-        let dim = self.prior.dim();
-        let (mut densities, mut inside, mut all_z) = (Vec::new(), Vec::new(), Vec::new());
-        let mut z = vec![0.0; dim];
-        for (i, row) in theta.enumerate() {
-            densities.push(f64::NEG_INFINITY);
-            let log_jacobian =
-                self.prior.contains(row).then(|| self.coordinates.to_z(&self.prior, row, &mut z));
-            // So far out that single precision has no number for it, the density is 0.
-            let near = |z: &f64| (*z as f32).is_finite();
-            if let Some(log_jacobian) = log_jacobian.filter(|_| z.iter().all(near)) {
-                inside.push((i, log_jacobian));
-                all_z.extend(z.iter().map(|&z| z as f32));
-            }
-        }
-        let log_q = log_q(Rows::new("z", &all_z, dim)?)?;
-        for (&(i, log_jacobian), log_q) in inside.iter().zip(log_q) {
-            densities[i] = log_q - log_jacobian;
-        }
-        Ok(densities)
-    }
-
-    /// Share of q(· | x_o) outside the prior's support: none in unbounded coordinates, else by a fixed number of draws.
-    pub fn mass_outside(&self, streams: SampleStreams, threads: usize) -> Result<f64> {
-        if self.coordinates.is_unbounded() {
-            return Ok(0.0);
-        }
-        let features = self.features(&self.observation)?;
-        let blocks = MASS_DRAWS.div_ceil(BLOCK);
-        let drawn = parallel::map(blocks, threads, |i| {
-            self.block(&features, 1.0, streams, i as u64).map(|rows| rows.len() / self.prior.dim())
-        });
-        let inside: usize = drawn.into_iter().sum::<Result<usize>>()?;
-        Ok(1.0 - inside as f64 / (blocks * BLOCK) as f64)
-    }
-
-    /// Logarithm of the mass of q inside the support: 0 in unbounded coordinates, else by counting draws.
-    fn log_mass_inside(&self, x: &[f64], threads: usize) -> Result<f64> {
-        if self.coordinates.is_unbounded() {
-            return Ok(0.0);
-        }
-        let streams = SampleStreams::new(Streams::new(0), Purpose::Mass, 0);
-        Ok(self.sample_at(x, MASS_DRAWS, streams, threads)?.acceptance.ln())
-    }
-
     /// What the flow reads of an observation.
     pub(crate) fn features(&self, x: &[f64]) -> Result<Vec<f32>> {
         let expected = self.coordinates.x_dim();
@@ -389,8 +305,8 @@ mod tests {
         let params = flow.initial_params(&mut Streams::new(1).stream(Purpose::Weights, 0, 0));
         let coordinates = Coordinates::plain(Space::Unbounded, D, 1);
         let ensemble = Ensemble::new(Density::Flow(flow), vec![params; members]);
-        let (device, observation) = (Arc::new(Cpu), vec![0.3]);
-        Posterior { prior, coordinates, ensemble, observation, device }
+        let (device, observation, ranges) = (Arc::new(Cpu), vec![0.3], None);
+        Posterior { prior, coordinates, ensemble, observation, ranges, device }
     }
 
     /// Proposals have the width as their standard deviation.

@@ -277,7 +277,7 @@ mod tests {
         let coordinates = Coordinates::plain(Space::Bounded, 2, 1);
         let ensemble = Ensemble::new(Density::Flow(flow), vec![params]);
         let (device, observation) = (std::sync::Arc::new(crate::training::Cpu), vec![0.3]);
-        Posterior { prior, coordinates, ensemble, observation, device }
+        Posterior { prior, coordinates, ensemble, observation, ranges: None, device }
     }
 
     /// Where q is a standard normal law of the plane, 1 % of it is outside the disc of radius² −2 log 0.01, on which the

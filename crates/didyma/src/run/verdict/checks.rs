@@ -7,7 +7,7 @@ use crate::inference::failures::{Correction, ValidityReport};
 use crate::inference::{RoundReport, sound};
 use crate::math::mean_and_deviation;
 use crate::rows::Rows;
-use crate::run::{Checked, Findings, Summaries, Summary};
+use crate::run::{Checked, Findings, Summary};
 
 /// The check without which nothing is trusted.
 pub(super) const CALIBRATION: &str = "calibration";
@@ -169,11 +169,11 @@ fn observation(findings: &Findings) -> Result<Vec<Check>> {
     else {
         return Ok(Vec::new());
     };
-    let Ok(summaries) = Summaries::of_round(findings.run(), last.round) else {
-        let why = "the simulations cannot be read";
-        return Ok(vec![Check::new(name, Outcome::NotChecked, why, "")]);
-    };
-    if let Some(words) = summaries.far(posterior.observation()) {
+    let manifest = findings.run().manifest();
+    let names: Vec<String> =
+        (0..posterior.observation().len()).map(|i| manifest.summary_name(i)).collect();
+    let ranges = posterior.ranges.as_ref();
+    if let Some(words) = ranges.and_then(|ranges| ranges.far(posterior.observation(), &names)) {
         return Ok(vec![Check::new(name, Outcome::Bad, words, next)]);
     }
     let mut features = Vec::new();
@@ -191,9 +191,7 @@ fn observation(findings: &Findings) -> Result<Vec<Check>> {
     };
     let p = found.p_value;
     let check = if p < RARE {
-        let manifest = findings.run().manifest();
-        let odd: Vec<String> =
-            found.foremost.iter().take(3).map(|&i| manifest.summary_name(i)).collect();
+        let odd: Vec<&str> = found.foremost.iter().take(3).map(|&i| &*names[i]).collect();
         let words = format!(
             "it is unlike the {} simulations of the last round (p = {p:.3}), above all in {}: the model may not be able to \
              give it",

@@ -8,6 +8,7 @@ mod fit;
 mod inner;
 #[path = "../../keeper/mod.rs"]
 mod keeper;
+mod many;
 mod members;
 mod missing;
 mod noise;

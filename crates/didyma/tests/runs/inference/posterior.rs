@@ -9,11 +9,11 @@ use didyma::{Error, Posterior, Rows, SampleStreams};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-fn trained(profile: Profile) -> Posterior {
+pub(super) fn trained(profile: Profile) -> Posterior {
     mixture(profile, 1)
 }
 
-fn mixture(profile: Profile, members: usize) -> Posterior {
+pub(super) fn mixture(profile: Profile, members: usize) -> Posterior {
     let mut config = tiny(profile);
     config.ensemble.members = members;
     // The paper's rate is for training that lasts; here it would leave the first weights.
@@ -22,7 +22,7 @@ fn mixture(profile: Profile, members: usize) -> Posterior {
 }
 
 /// Regions of the box that end where cells of the grids do: quadrants, and the middle.
-fn regions(a: f64, b: f64, middle: f64) -> [bool; 5] {
+pub(super) fn regions(a: f64, b: f64, middle: f64) -> [bool; 5] {
     [
         true,
         a > 0.0 && b > 0.0,
@@ -35,6 +35,15 @@ fn regions(a: f64, b: f64, middle: f64) -> [bool; 5] {
 /// Integrals of the density over the regions. The cells are even in v with θ = −1 + 2/(1 + e^(−v)), since the density
 /// of an unbounded flow may grow towards the bounds, or even in θ.
 fn masses(posterior: &Posterior, unbounded: bool, cells: usize) -> [f64; 5] {
+    masses_by(unbounded, cells, |theta| posterior.log_density(theta, 2).unwrap())
+}
+
+/// The same of any density on the box.
+pub(super) fn masses_by(
+    unbounded: bool,
+    cells: usize,
+    log_density: impl FnOnce(Rows) -> Vec<f64>,
+) -> [f64; 5] {
     let (end, middle) = if unbounded { (14.0, 1.0) } else { (1.0, 0.5) };
     let step = 2.0 * end / cells as f64;
     let axis: Vec<(f64, f64, f64)> = (0..cells)
@@ -48,7 +57,7 @@ fn masses(posterior: &Posterior, unbounded: bool, cells: usize) -> [f64; 5] {
         })
         .collect();
     let theta: Vec<f64> = axis.iter().flat_map(|a| axis.iter().flat_map(|b| [a.1, b.1])).collect();
-    let found = posterior.log_density(Rows::new("theta", &theta, 2).unwrap(), 2).unwrap();
+    let found = log_density(Rows::new("theta", &theta, 2).unwrap());
     let mut masses = [0.0; 5];
     for (i, density) in found.iter().enumerate() {
         let (a, b) = (axis[i / cells], axis[i % cells]);

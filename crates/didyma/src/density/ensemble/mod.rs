@@ -1,8 +1,9 @@
 //! Several models of q(θ | x), mixed in equal parts.
 
-use super::flow::{Groups, SplineFlow};
+mod groups;
+
 use super::{Density, DensityConfig, Evaluator};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::{log_mean_exp, normal_quantile};
 use crate::parallel;
 use crate::rng::Stream;
@@ -21,11 +22,19 @@ pub(crate) struct Ensemble {
 }
 
 /// Draws of the base, and which member carries each of them to θ.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Base {
     draws: Vec<f32>,
     /// Empty if there is one member.
     members: Vec<usize>,
+}
+
+impl Base {
+    /// Takes the first draws of another one, of rows of so many numbers.
+    pub(crate) fn extend(&mut self, other: &Self, rows: usize, dim: usize) {
+        self.draws.extend_from_slice(&other.draws[..rows * dim]);
+        self.members.extend(other.members.iter().take(rows));
+    }
 }
 
 impl Ensemble {
@@ -131,57 +140,6 @@ impl Ensemble {
         x: Rows<f32>,
     ) -> Result<Vec<f64>> {
         Ok(mixed(self.each_log_density(device, theta, x)?))
-    }
-
-    /// log q(θ | x) of groups of rows that share x, each of its own size, where the base of the flow has this standard
-    /// deviation.
-    pub(crate) fn log_density_of_groups(
-        &self,
-        theta: Rows<f32>,
-        x: Rows<f32>,
-        sizes: &[usize],
-        width: f64,
-    ) -> Result<Vec<f64>> {
-        let (flow, groups) = (self.flow()?, Groups { x, sizes });
-        let of = |params| flow.log_density_of_groups(params, theta, groups, width);
-        Ok(mixed(self.members.iter().map(|m| of(m)).collect::<Result<_>>()?))
-    }
-
-    /// θ of draws of the base in groups that share x.
-    pub(crate) fn transport_groups(
-        &self,
-        base: &Base,
-        x: Rows<f32>,
-        sizes: &[usize],
-    ) -> Result<Vec<f32>> {
-        let (flow, dim) = (self.flow()?, self.density.dims().0);
-        let mut theta = vec![0.0; base.draws.len()];
-        let member = |row: usize| base.members.get(row).copied().unwrap_or(0);
-        for (k, params) in self.members.iter().enumerate() {
-            let (mut mine, mut counts, mut first) = (Vec::new(), Vec::new(), 0);
-            for &size in sizes {
-                let before = mine.len();
-                mine.extend((first..first + size).filter(|&row| member(row) == k));
-                counts.push(mine.len() - before);
-                first += size;
-            }
-            let row = |row: &usize| &base.draws[row * dim..(row + 1) * dim];
-            let draws: Vec<f32> = mine.iter().flat_map(row).copied().collect();
-            let groups = Groups { x, sizes: &counts };
-            let (found, _) =
-                flow.transport_groups(params, Rows::new("base", &draws, dim)?, groups)?;
-            for (row, found) in mine.iter().zip(found.chunks_exact(dim)) {
-                theta[row * dim..(row + 1) * dim].copy_from_slice(found);
-            }
-        }
-        Ok(theta)
-    }
-
-    fn flow(&self) -> Result<&SplineFlow> {
-        self.density.flow().ok_or_else(|| {
-            let why = "flow where densities are asked for at many summaries at once";
-            Error::setting("density", "score", why)
-        })
     }
 
     /// How far the members are apart at x, from 0 (they are one law) to 1 (no two of them overlap): the mean divergence
