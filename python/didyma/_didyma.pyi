@@ -86,7 +86,16 @@ class Posterior:
         seed: int | None = None,
         points: str = "random",
     ) -> NDArray[np.float64]: ...
+    def sample_batched(
+        self,
+        sample_shape: _Shape,
+        x: ArrayLike,
+        *,
+        seed: int | None = None,
+        points: str = "random",
+    ) -> NDArray[np.float64]: ...
     def log_prob(self, theta: ArrayLike, x: ArrayLike | None = None) -> NDArray[np.float64]: ...
+    def log_prob_batched(self, theta: ArrayLike, x: ArrayLike) -> NDArray[np.float64]: ...
     @staticmethod
     def _of_bytes(bytes: bytes) -> Posterior: ...
 

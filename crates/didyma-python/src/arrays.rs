@@ -84,9 +84,7 @@ pub fn observation(
         )));
     }
     if let Some(large) = found.iter().find(|x| x.is_finite() && x.abs() > LARGEST_SUMMARY) {
-        return Err(Kind::Input.error(format!(
-            "{name} holds {large:e}, beyond {LARGEST_SUMMARY:e}: give the observation in another unit"
-        )));
+        return Err(too_large(name, *large));
     }
     match found.iter().position(|x| !x.is_finite()) {
         Some(i) => Err(Kind::NotFinite.error(format!(
@@ -98,6 +96,79 @@ pub fn observation(
         }
         None => Ok(found),
     }
+}
+
+/// Observations of so many numbers, one in each row.
+pub struct Observations {
+    pub data: Vec<f64>,
+    pub rows: usize,
+}
+
+/// Observations of so many numbers: a vector is one, rows are several.
+pub fn observations(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    expected: usize,
+) -> PyResult<Observations> {
+    let Numbers { data, shape } = numbers(name, value)?;
+    let (rows, found) = match shape[..] {
+        [] | [_] | [1, _] => {
+            return Ok(Observations { data: observation(name, value, Some(expected))?, rows: 1 });
+        }
+        [rows, found] if rows > 0 => (rows, found),
+        _ => (0, 0),
+    };
+    if found != expected {
+        return Err(Kind::Shape.error(format!(
+            "{name} has the shape {}, but ({expected},) or (B, {expected}) is needed: a column for each number of x_o",
+            shape_text(&shape)
+        )));
+    }
+    if let Some(large) = data.iter().find(|x| x.is_finite() && x.abs() > LARGEST_SUMMARY) {
+        return Err(too_large(name, *large));
+    }
+    match data.iter().position(|x| !x.is_finite()) {
+        None => Ok(Observations { data, rows }),
+        Some(i) => Err(Kind::NotFinite.error(format!(
+            "{name} holds {} in row {}, column {}: an observation needs finite numbers; leave out that row, or replace the number",
+            data[i],
+            i / expected,
+            i % expected
+        ))),
+    }
+}
+
+fn too_large(name: &str, value: f64) -> PyErr {
+    Kind::Input.error(format!(
+        "{name} holds {value:e}, beyond {LARGEST_SUMMARY:e}: give the observation in another unit"
+    ))
+}
+
+/// Parameters in groups, one for each observation.
+pub struct Grouped {
+    /// The rows of the first observation, then those of the second, and so on.
+    pub theta: Vec<f64>,
+    /// Rows of each.
+    pub each: usize,
+}
+
+/// Parameters of shape (n, B, D): n rows for each of B observations; nothing if they have another number of axes.
+pub fn grouped_parameters(
+    value: &Bound<'_, PyAny>,
+    prior: &Prior,
+    observations: usize,
+) -> PyResult<Option<Grouped>> {
+    let (Numbers { data, shape }, dim) = (numbers("theta", value)?, prior.dim());
+    let [each, found, columns] = shape[..] else { return Ok(None) };
+    if (found, columns) != (observations, dim) {
+        return Err(Kind::Shape.error(format!(
+            "theta has the shape {}, but (n, {observations}, {dim}) is needed: rows for each row of x",
+            shape_text(&shape)
+        )));
+    }
+    let row = |i: usize| &data[i * dim..(i + 1) * dim];
+    let of = |b: usize| (0..each).flat_map(move |i| row(i * observations + b));
+    Ok(Some(Grouped { theta: (0..observations).flat_map(of).copied().collect(), each }))
 }
 
 /// A whole number, if there is one.
@@ -165,14 +236,20 @@ pub fn matrix<'py, T: numpy::Element>(
     PyArray1::from_vec(py, data).reshape([rows, columns])
 }
 
+/// Refuses more rows than are made at a time.
+pub fn check_rows(name: &str, rows: usize) -> PyResult<()> {
+    if rows <= MOST {
+        return Ok(());
+    }
+    let text = format!("{name} asks for {rows} rows: ask for at most {MOST} at a time");
+    Err(Kind::Input.error(text))
+}
+
 /// How many samples a shape asks for: `(n,)`, or n itself.
 pub fn count(name: &str, shape: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = shape.extract::<usize>().or_else(|_| shape.extract::<(usize,)>().map(|(n,)| n));
-    if let Ok(number) = number
-        && number > MOST
-    {
-        let text = format!("{name} asks for {number} rows: ask for at most {MOST} at a time");
-        return Err(Kind::Input.error(text));
+    if let Ok(number) = number {
+        check_rows(name, number)?;
     }
     number.map_err(|_| {
         let text = shape.repr().map_or("something else".to_owned(), |text| text.to_string());

@@ -64,7 +64,12 @@ impl Kind {
 
 /// The exception for an error of the library.
 pub fn python(error: Error) -> PyErr {
-    let kind = match &error {
+    kind(&error).error(sentence(&error))
+}
+
+fn kind(error: &Error) -> Kind {
+    match error {
+        Error::AtRow { error, .. } => kind(error),
         Error::Shape { .. } => Kind::Shape,
         Error::NotFinite { .. } => Kind::NotFinite,
         Error::Proposal { .. } => Kind::Proposal,
@@ -84,8 +89,7 @@ pub fn python(error: Error) -> PyErr {
         | Error::Io { .. } => Kind::Run,
         Error::NoSuchRow { .. } | Error::EmptyPlan | Error::Threads { .. } => Kind::Internal,
         _ => Kind::Input,
-    };
-    kind.error(sentence(&error))
+    }
 }
 
 /// The exception for a panic, which is a fault of ours.

@@ -3,6 +3,7 @@
 mod config;
 mod device;
 mod estimator;
+mod observations;
 mod problem;
 mod program;
 mod table;
@@ -11,9 +12,10 @@ mod values;
 pub use config::ConfigArgs;
 pub use device::DeviceArgs;
 pub use estimator::{EstimatorArgs, multilevel};
+pub use observations::Observations;
 pub use problem::{LoadedProblem, ProblemArgs, ProblemChoice, given};
 pub use program::ProgramArgs;
-pub use table::columns_of;
+pub use table::{columns_of, free_name};
 pub use values::{between, count, members, named, seeds, threads, whole};
 
 use clap::Parser;

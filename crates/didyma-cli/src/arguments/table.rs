@@ -21,3 +21,23 @@ pub fn columns_of(option: &str, path: &Path, names: &[&str]) -> anyhow::Result<V
         }),
     }
 }
+
+/// A name for another column beside these: this one, with as many underscores as tell it from them.
+pub fn free_name(name: &str, names: &[impl AsRef<str>]) -> String {
+    let mut free = name.to_owned();
+    while names.iter().any(|name| name.as_ref() == free) {
+        free.push('_');
+    }
+    free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_name;
+
+    #[test]
+    fn the_columns_names_differ() {
+        assert_eq!(free_name("log_density", &["a"]), "log_density");
+        assert_eq!(free_name("log_density", &["log_density"]), "log_density_");
+    }
+}

@@ -1,37 +1,42 @@
 //! `didyma sample`: draws from a run's posterior.
 
-use crate::arguments::{RunArgs, columns_of, count, named};
-use crate::output::{check_out, print, tell, write};
+use crate::arguments::{Observations, RunArgs, count, free_name, named};
+use crate::output::{check_out, print, write};
 use crate::{DONE, ExitCode};
-use anyhow::bail;
 use clap::Parser;
 use didyma::rng::{Purpose, Streams};
-use didyma::run::{RunDir, Summaries};
+use didyma::run::RunDir;
 use didyma::storage::Table;
-use didyma::tasks::Task;
 use didyma::{Points, SampleStreams};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Draw samples from a run's posterior.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
   didyma sample runs/two-moons-tgrr-1 -n 5000 --out samples.csv
-  didyma sample runs/two-moons-tgrr-1 --observation other.csv
-  didyma sample runs/two-moons-tgrr-1 -n 4096 --points sobol --out even.csv")]
+  didyma sample runs/two-moons-tgrr-1 --x other.csv
+  didyma sample runs/two-moons-tgrr-1 --x many.csv -n 1000 --out draws.csv
+  didyma sample runs/two-moons-tgrr-1 -n 4096 --points sobol --out even.csv
+
+With several rows in --x, the first column of the result, `observation`, is the number of the row, from 1:
+  observation,theta1,theta2
+  1,0.31,-0.2
+  …")]
 pub struct SampleArgs {
     /// Directory of the run.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Number of samples.
+    /// Number of samples, for each observation.
     #[arg(short = 'n', long = "samples", default_value = "1000", value_name = "COUNT")]
     #[arg(value_parser = count, allow_negative_numbers = true)]
     pub count: usize,
 
-    /// CSV file with one row of summaries, another observation than the run's. Only near that one is the flow trained
-    /// well: a warning tells if it is far.
-    #[arg(long, value_name = "FILE")]
-    pub observation: Option<PathBuf>,
+    /// CSV file with summaries, an observation on each line, in place of the run's. A posterior by npe is good wherever the
+    /// prior's simulations fall; one of other methods near the run's observation only. A warning tells if one is outside of all
+    /// simulations of the last round.
+    #[arg(long, visible_alias = "observation", value_name = "FILE")]
+    pub x: Option<PathBuf>,
 
     /// How samples are spread: independently (random), or more evenly, by Sobol's sequence (sobol): means over a power of two
     /// of them have smaller errors.
@@ -51,42 +56,31 @@ pub fn run(args: &SampleArgs) -> anyhow::Result<ExitCode> {
     check_out(args.out.as_deref())?;
     let run = RunDir::read(&args.dir)?;
     let posterior = run.posterior()?;
-    let x = match &args.observation {
-        Some(path) => {
-            let x = observation(path, &run.manifest().task()?)?;
-            warn_if_far(&run, &x)?;
-            x
-        }
-        None => posterior.observation().to_vec(),
-    };
+    let x = Observations::read(&run, &posterior, args.x.as_deref())?;
     // Other numbers than those of posterior.csv, which are round 0.
     let streams = Streams::new(args.run.seed);
     let from = SampleStreams::new(streams, Purpose::Posterior, 1).by(args.points);
-    let found = posterior.sample_at(&x, args.count, from, args.run.threads.count())?;
+    let found = posterior.sample_many(x.rows()?, args.count, from, args.run.threads.count());
+    let theta = found.map_err(|error| x.located(error))?;
     let names: Vec<String> = posterior.prior().names().map(str::to_owned).collect();
-    write(Table { columns: names.len(), names, data: found.theta }, args.out.as_deref())?;
-    match &args.out {
-        Some(out) => print(&format!("{} samples written to {}", args.count, out.display())),
-        None => Ok(DONE),
-    }
+    let observations = x.rows()?.len();
+    let table = Table { columns: names.len(), names, data: theta };
+    let table = if observations > 1 { numbered(table, args.count) } else { table };
+    write(table, args.out.as_deref())?;
+    let Some(out) = &args.out else { return Ok(DONE) };
+    let each =
+        if observations > 1 { format!(" of {observations} observations") } else { String::new() };
+    print(&format!("{} samples{each} written to {}", args.count * observations, out.display()))
 }
 
-/// One row of the task's summaries.
-fn observation(path: &Path, task: &Task) -> anyhow::Result<Vec<f64>> {
-    let names: Vec<&str> = task.summaries.iter().map(String::as_str).collect();
-    let x = columns_of("--observation", path, &names)?;
-    let rows = x.len() / task.summaries.len();
-    if rows != 1 {
-        bail!("--observation: {} has {rows} rows, but one is needed", path.display());
-    }
-    Ok(x.to_vec())
-}
-
-/// q is trained where simulations fell, which in later rounds is near x_o.
-fn warn_if_far(run: &RunDir, x: &[f64]) -> anyhow::Result<()> {
-    let last = run.rounds()? as u32;
-    if let Some(words) = Summaries::of_round(run, last)?.untrained(x) {
-        tell(&format!("warning: {words}"));
-    }
-    Ok(())
+/// The table with the number of the observation, from 1, before each of its rows: so many rows have the same.
+fn numbered(table: Table, each: usize) -> Table {
+    let Table { mut names, columns, data } = table;
+    let of = |(row, theta): (usize, &[f64])| {
+        let number = (row / each + 1) as f64;
+        [number].into_iter().chain(theta.iter().copied()).collect::<Vec<_>>()
+    };
+    let data = data.chunks_exact(columns).enumerate().flat_map(of).collect();
+    names.insert(0, free_name("observation", &names));
+    Table { names, columns: columns + 1, data }
 }

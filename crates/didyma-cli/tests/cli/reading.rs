@@ -77,10 +77,13 @@ fn other_observations_are_checked() {
     let folder = Folder::new("observations");
     let near = folder.write("near.csv", "0.0,0.1\n");
     let far = folder.write("far.csv", "x1,x2\n50,0\n");
-    let output = didyma(&["sample", run(), "-n", "50", "--observation", &near]);
+    let output = didyma(&["sample", run(), "-n", "50", "--x", &near]);
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
     assert_ne!(text(&output.stdout), done(&["sample", run(), "-n", "50"]));
-    let output = didyma(&["sample", run(), "-n", "50", "--observation", &far]);
+    // Its former name.
+    let former = done(&["sample", run(), "-n", "50", "--observation", &near]);
+    assert_eq!(text(&output.stdout), former);
+    let output = didyma(&["sample", run(), "-n", "50", "--x", &far]);
     let told = text(&output.stderr);
     assert!(
         output.status.success() && told.contains("warning: of this observation x1 is 50"),
@@ -88,23 +91,58 @@ fn other_observations_are_checked() {
     );
     assert_eq!(rows(&text(&output.stdout)).len(), 50);
     let long = folder.write("long.csv", "1,2,3\n");
-    let many = folder.write("many.csv", "1,2\n3,4\n");
     let nan = folder.write("nan.csv", "1,NaN\n");
     let other = folder.write("other.csv", "a,b\n0.0,0.1\n");
     // Columns go by their names, wherever they stand.
     let named = folder.write("named.csv", "theta1,x2,x1\n9,0.1,0.0\n");
-    let by_place = done(&["sample", run(), "-n", "50", "--observation", &near]);
-    assert_eq!(done(&["sample", run(), "-n", "50", "--observation", &named]), by_place);
+    let by_place = done(&["sample", run(), "-n", "50", "--x", &near]);
+    assert_eq!(done(&["sample", run(), "-n", "50", "--x", &named]), by_place);
     let missing = folder.file("missing.csv");
     for (file, parts) in [
         (&long, &["long.csv", "3 numbers on a line", "2 are needed: x1, x2"][..]),
-        (&many, &["many.csv", "has 2 rows, but one is needed"]),
         (&other, &["other.csv", "needs the columns x1, x2"]),
         (&nan, &["nan.csv", "line 1", "not finite"]),
         (&missing, &["missing.csv", "could not read"]),
     ] {
-        refused(&["sample", run(), "--observation", file], parts);
+        refused(&["sample", run(), "--x", file], parts);
     }
+}
+
+#[test]
+fn many_observations_are_drawn_at_and_paired_with_parameters() {
+    let folder = Folder::new("many");
+    let many = folder.write("many.csv", "x1,x2\n0.0,0.1\n0.2,-0.1\n0.0,0.1\n");
+    let csv = done(&["sample", run(), "-n", "30", "--x", &many]);
+    assert!(csv.starts_with("observation,theta1,theta2\n1,"), "{csv}");
+    let found = rows(&csv);
+    let numbers: Vec<f64> = found.iter().map(|row| row[0]).collect();
+    assert_eq!(numbers, [[1.0; 30], [2.0; 30], [3.0; 30]].concat());
+    let draws: Vec<&[f64]> = found.iter().map(|row| &row[1..]).collect();
+    assert_ne!(draws[..30], draws[60..], "equal observations have draws of their own");
+    // Of the first observation they are those that it has alone.
+    let one = folder.write("one.csv", "0.0,0.1\n");
+    assert_eq!(rows(&done(&["sample", run(), "-n", "30", "--x", &one])), draws[..30]);
+    let out = folder.file("draws.csv");
+    let told = done(&["sample", run(), "-n", "30", "--x", &many, "--out", &out]);
+    assert!(told.contains("90 samples of 3 observations written to"), "{told}");
+
+    let pairs =
+        folder.write("pairs.csv", "theta1,theta2,x1,x2\n0.5,0.25,0.0,0.1\n0.5,0.25,0.2,-0.1\n");
+    let density = |theta: &str, x: &str| -> Vec<f64> {
+        let csv = done(&["log-density", run(), "--theta", theta, "--x", x]);
+        rows(&csv).iter().map(|row| row[2]).collect()
+    };
+    let (paired, shared) = (density(&pairs, &pairs), density(&pairs, &one));
+    assert!(paired[0] == shared[0] && paired[0] != paired[1] && shared[0] == shared[1]);
+    refused(
+        &["log-density", run(), "--theta", &pairs, "--x", &many],
+        &["--x: 3 rows, where --theta has 2: give one row"],
+    );
+    let far = folder.write("far.csv", "0.0,0.1\n0.0,70\n0.0,80\n");
+    let output = didyma(&["sample", run(), "-n", "5", "--x", &far]);
+    let told = text(&output.stderr);
+    assert!(told.contains("warning: 2 of 3 observations are outside of all simulations"), "{told}");
+    assert!(told.contains("of observation 2, the first of them, x2 is 70,"), "{told}");
 }
 
 #[test]

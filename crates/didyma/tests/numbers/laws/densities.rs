@@ -1,6 +1,7 @@
 //! Densities and draws against those in f64.
 
 use super::{Case, coordinate_error, density_error, normal};
+use didyma::flow::Groups;
 use didyma::training::{Cpu, Device, Evaluator};
 use didyma::{FlowConfig, Rows};
 use std::sync::Arc;
@@ -86,4 +87,32 @@ pub fn draws_are_those_of_f64_and_have_their_density(device: &Arc<dyn Device>) {
         let there = device.log_density(flow, &case.params, rows, x).unwrap();
         compare(config, &log_q, &there, 2.0);
     }
+}
+
+/// Groups that share x, empty ones and one of more rows than a tile among them, have the bytes that they have one by one.
+pub fn groups_are_their_rows(device: &Arc<dyn Device>) {
+    let Case { flow, params, data } = Case::small(2300);
+    let sizes = [vec![0, 1, 300], vec![2; 70], vec![0]].concat();
+    let count: usize = sizes.iter().sum();
+    let x = Rows::new("x", &data.x().data()[..2 * sizes.len()], 2).unwrap();
+    let groups = Groups { x, sizes: &sizes };
+    let base = normal(8, 2 * count);
+    let base = Rows::new("base", &base, 2).unwrap();
+    let (theta, log_q) = device.transport_groups(&flow, &params, base, groups).unwrap();
+    let rows = Rows::new("theta", &theta, 2).unwrap();
+    let densities = device.log_density_of_groups(&flow, &params, rows, groups).unwrap();
+    let mut first = 0;
+    for (x, &size) in x.iter().zip(&sizes) {
+        let last = first + size;
+        let alone = device.transport(&flow, &params, x, &base.data()[2 * first..2 * last]).unwrap();
+        assert!(alone.0 == theta[2 * first..2 * last] && alone.1 == log_q[first..last], "{first}");
+        let own = Rows::new("theta", &theta[2 * first..2 * last], 2).unwrap();
+        let x = Rows::new("x", x, 2).unwrap();
+        let alone = device.log_density(&flow, &params, own, x).unwrap();
+        assert_eq!(alone, densities[first..last], "{first}");
+        first = last;
+    }
+    assert!(
+        device.transport_groups(&flow, &params, rows, Groups { x, sizes: &sizes[1..] }).is_err()
+    );
 }

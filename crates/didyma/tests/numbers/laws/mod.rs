@@ -35,7 +35,7 @@ macro_rules! test {
                 gradient_over_more_tiles_than_blocks;
             vectors: golden_flows, golden_estimators;
             densities: densities_are_those_of_f64, a_row_does_not_depend_on_the_others,
-                draws_are_those_of_f64_and_have_their_density;
+                draws_are_those_of_f64_and_have_their_density, groups_are_their_rows;
             samples: samples_agree_with_the_density;
             inference: a_run_by_tgrr_ends_with_the_same_bytes_here_and_goes_on_elsewhere,
                 a_run_by_the_mixture_ends_with_the_same_bytes_here_and_goes_on_elsewhere,

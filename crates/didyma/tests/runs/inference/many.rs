@@ -129,7 +129,8 @@ fn observations_that_cannot_be_used_are_named() {
         assert!(told.contains(part), "{told}");
     }
     let (theta, x) = (observations(5), observations(3));
-    let told = posterior.log_density_many(rows(&theta), rows(&x), 1).unwrap_err().to_string();
+    let theta = Rows::new("theta", &theta, 2).unwrap();
+    let told = posterior.log_density_many(theta, rows(&x), 1).unwrap_err().to_string();
     assert!(told.contains("theta has 5 rows, but 3 are needed (one for each row of x"), "{told}");
     let told = posterior.sample_many(rows(&x), usize::MAX, streams(), 1).unwrap_err().to_string();
     assert!(told.contains("few enough for the memory"), "{told}");
