@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use didyma::run::{Findings, REPORT, RunDir};
-use didyma::{Event, Fault, Found, Infer, Observer, Prior, Problem, Result, from_fn, infer};
+use didyma::storage::TensorFile;
+use didyma::{
+    Event, Fault, Found, Infer, Observer, Posterior, Prior, Problem, Result, Rows, from_fn, infer,
+};
 use rand::RngExt;
+use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -40,6 +44,26 @@ impl Observer for StopAfter {
             _ => ControlFlow::Continue(()),
         })
     }
+}
+
+/// A model of an earlier version has no ranges of summaries: the run's rows have them.
+#[test]
+fn a_run_knows_where_its_simulations_fell() {
+    let (problem, folder) = (problem(), tempfile::tempdir().unwrap());
+    let dir = folder.path().join("run");
+    let found = small(&problem).out(&dir).run().unwrap();
+    let x = Rows::new("x", &[0.25, 3.0], 1).unwrap();
+    let told = found.posterior().untrained(x, &[]).unwrap();
+    assert_eq!((told.rows, told.first), (1, 1));
+    let model = dir.join("round-2.safetensors");
+    let mut file = TensorFile::load(&model, "posterior", &["params"]).unwrap();
+    let mut described: Value = serde_json::from_str(&file.json).unwrap();
+    assert!(described.as_object_mut().unwrap().remove("ranges").is_some());
+    file.json = described.to_string();
+    file.save(&model).unwrap();
+    assert_eq!(Posterior::load(&model).unwrap().untrained(x, &[]), None);
+    let run = RunDir::read(&dir).unwrap();
+    assert_eq!(run.posterior().unwrap().untrained(x, &[]), Some(told));
 }
 
 #[test]
