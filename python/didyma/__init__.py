@@ -5,11 +5,12 @@
 >>> result = didyma.infer(simulator, prior, x_o, rounds=5, seed=1)
 >>> theta = result.posterior.sample((1000,))
 
-`infer` does everything; `NPE` goes step by step; `tasks`, `metrics` and `toys` are for comparing. `errors` has every
-exception. The command line comes with the package: `didyma --help`.
+`infer` does everything; `NPE` goes step by step; `diagnostics` checks a posterior where no truth is known; `tasks`,
+`metrics` and `toys` are for comparing. `errors` has every exception. The command line comes with the package:
+`didyma --help`.
 """
 
-from didyma import errors, metrics, tasks, toys
+from didyma import diagnostics, errors, metrics, tasks, toys
 from didyma._didyma import (
     NPE,
     Figure,
@@ -73,6 +74,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "devices",
+    "diagnostics",
     "errors",
     "infer",
     "load_problem",

@@ -6,6 +6,7 @@ mod batches;
 mod caller;
 mod choices;
 mod device;
+mod diagnostics;
 mod errors;
 mod executor;
 mod figures;
@@ -53,6 +54,7 @@ fn _didyma(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tasks::load_problem, module)?)?;
     metrics::register(module)?;
     misspecification::register(module)?;
+    diagnostics::register(module)?;
     toys::register(module)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)
 }

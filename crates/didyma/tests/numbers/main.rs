@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod calibration;
 mod engine;
 mod estimator_laws;
 mod estimator_vectors;

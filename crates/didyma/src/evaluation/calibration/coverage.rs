@@ -4,12 +4,13 @@ use super::ranks::Ranks;
 use super::uniformity::{Bands, Uniformity, check_levels};
 use crate::error::Result;
 use crate::math::binomial::BinomialTails;
+use serde::Serialize;
 
 /// Probability with which bands and intervals hold, if the posteriors are right.
 const CONFIDENCE: f64 = 0.95;
 
 /// Sizes of regions beside what they should be, by [`Coverage::verdict`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     /// The curve is where that of right posteriors is in 95 of 100 cases.
     Unremarkable,
@@ -45,7 +46,7 @@ impl Verdict {
 /// assert!((coverage.covered[0] - 0.25).abs() < 0.01 && coverage.signed_area < -0.15);
 /// # Ok::<(), didyma::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Coverage {
     /// The levels asked for.
     pub levels: Vec<f64>,

@@ -26,6 +26,8 @@ mod moments;
 mod ranks;
 mod surprise;
 mod tarp;
+#[cfg(test)]
+mod tests;
 mod uniformity;
 
 pub use candidates::Candidates;

@@ -7,6 +7,7 @@ use crate::metrics::{FOLDS, c2st_by_seed};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use rand::RngExt;
+use serde::Serialize;
 
 /// Ranks of n rows of C numbers, each among L draws.
 ///
@@ -25,7 +26,7 @@ use rand::RngExt;
 /// assert!((0.5..0.75).contains(&ranks.values(0)[0])); // (2 + V) / 4
 /// # Ok::<(), didyma::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ranks {
     /// Draws of each row: L.
     pub draws: usize,

@@ -8,6 +8,7 @@ use crate::parallel;
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use rand::RngExt;
+use serde::Serialize;
 
 /// Keeps a parameter without width from being divided by 0, as in sbi.
 const LEAST_WIDTH: f64 = 1e-10;
@@ -20,7 +21,7 @@ const LEAST_WIDTH: f64 = 1e-10;
 /// a posterior that ignores x and is the prior.
 ///
 /// Distances are Euclidean, in units of the box that `theta` fills.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tarp {
     /// f_i of every row.
     pub credibility: Vec<f64>,

@@ -5,6 +5,7 @@ use crate::math::binomial::BinomialTails;
 use crate::math::ecdf::{Gate, passing_probability};
 use crate::math::{kolmogorov, mean_and_deviation};
 use crate::rows::Rows;
+use serde::Serialize;
 
 /// Fewest rows of a calibration: of fewer, even posteriors half as wide as they should be mostly pass.
 pub const LEAST_ROWS: usize = 20;
@@ -33,7 +34,7 @@ const SAME: f64 = 1e-9;
 /// assert!(Uniformity::of(&even)?.p_value > 0.99 && Uniformity::of(&narrow)?.p_value < 1e-6);
 /// # Ok::<(), didyma::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Uniformity {
     /// How many numbers there are: N.
     pub rows: usize,
@@ -100,7 +101,7 @@ pub(super) fn check_unit(values: &[f64]) -> Result<()> {
 /// assert!(bands.low[middle] < 0.42 && bands.high[middle] > 0.58); // one point alone: 0.44 and 0.56
 /// # Ok::<(), didyma::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bands {
     /// The places.
     pub points: Vec<f64>,
@@ -220,5 +221,98 @@ impl Laws {
             }
         }
         low.exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Streams};
+    use rand::RngExt;
+
+    /// Every way in which seven numbers fall between the quarters, with its probability and its γ.
+    fn outcomes(laws: &Laws) -> Vec<(f64, f64)> {
+        let factorial = |n: usize| (1..=n).product::<usize>() as f64;
+        let mut outcomes = Vec::new();
+        for code in 0..8usize.pow(3) {
+            let [a, b, c] = [code % 8, code / 8 % 8, code / 64];
+            if a + b + c > 7 {
+                continue;
+            }
+            let ways = [a, b, c, 7 - a - b - c].iter().map(|&n| factorial(n)).product::<f64>();
+            let sums = [a, a + b, a + b + c];
+            let gamma = laws.gamma(|at| sums[(4.0 * at) as usize - 1]);
+            outcomes.push((factorial(7) / ways / 4f64.powi(7), gamma));
+        }
+        outcomes
+    }
+
+    #[test]
+    fn p_values_are_those_of_all_outcomes() {
+        let laws = Laws::new(7, &grid(4));
+        let outcomes = outcomes(&laws);
+        assert!((outcomes.iter().map(|(mass, _)| mass).sum::<f64>() - 1.0).abs() < 1e-14);
+        for (_, gamma) in &outcomes {
+            let as_small = outcomes.iter().filter(|(_, other)| *other <= gamma * (1.0 + SAME));
+            let expected: f64 = as_small.map(|(mass, _)| mass).sum();
+            let found = laws.p_value(*gamma);
+            assert!((found - expected).abs() < 1e-13, "{gamma}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_test_rejects_as_often_as_it_says() -> Result<()> {
+        const TRIALS: usize = 4000;
+        let bands = Bands::simultaneous(200, 100, 0.9)?;
+        assert!((0.9..0.92).contains(&bands.probability), "{}", bands.probability);
+        let (mut rejected, mut left) = ([0.0; 3], 0.0);
+        for trial in 0..TRIALS {
+            let mut rng = Streams::new(4).stream(Purpose::Synthetic, 0, trial as u64);
+            let values: Vec<f64> = (0..200).map(|_| rng.random()).collect();
+            let p_value = Uniformity::of(&values)?.p_value;
+            let levels = [0.05, 1.0 - bands.probability, 0.5];
+            levels.iter().zip(&mut rejected).for_each(|(level, count)| {
+                *count += f64::from(u8::from(p_value <= level + SAME)) / TRIALS as f64;
+            });
+            let share = |at: f64| values.iter().filter(|&&v| v <= at).count() as f64 / 200.0;
+            let places = bands.points.iter().zip(bands.low.iter().zip(&bands.high));
+            let inside = places.map(|(&at, (low, high))| (low..=high).contains(&&share(at)));
+            left += f64::from(u8::from(!inside.fold(true, |all, one| all && one))) / TRIALS as f64;
+        }
+        // Four binomial standard errors: 4 √(p (1 − p) / 4000) is .014 at .05, .019 at .1 and .032 at .5. Steps of the
+        // p-value, of which it is allowed to stay below its level, are finer than .01.
+        assert!((0.026..0.064).contains(&rejected[0]), "{rejected:?}");
+        assert!((rejected[1] - (1.0 - bands.probability)).abs() < 0.019, "{rejected:?}");
+        assert!((0.458..0.532).contains(&rejected[2]), "{rejected:?}");
+        // Where the bands are left is where the test of their own level rejects.
+        assert!((left - rejected[1]).abs() < 1e-9, "{left} {rejected:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn p_values_rise_with_gamma_and_bands_widen_with_their_level() -> Result<()> {
+        let laws = Laws::new(1000, &grid(100));
+        let p_values: Vec<f64> = (0..40).map(|i| laws.p_value(0.8f64.powi(40 - i))).collect();
+        assert!(p_values.is_sorted() && p_values[0] < 1e-2 && p_values[39] > 0.9);
+        let [narrow, wide] = [0.5, 0.99].map(|level| Bands::simultaneous(1000, 100, level));
+        let (narrow, wide) = (narrow?, wide?);
+        assert!(narrow.low.iter().zip(&wide.low).all(|(a, b)| a >= b));
+        assert!(narrow.high.iter().zip(&wide.high).all(|(a, b)| a <= b));
+        assert_eq!((narrow.low[99], narrow.points[99]), (1.0, 1.0));
+        Ok(())
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_tested_are_refused() {
+        let message = |values: &[f64]| Uniformity::of(values).unwrap_err().to_string();
+        assert!(message(&[0.5; 19]).contains("values has 19 rows, but 20 are needed"));
+        assert!(message(&[f64::NAN; 20]).contains("NaN in row 0"));
+        assert!(message(&[1.5; 20]).contains("values[0] is 1.5"));
+        // All at one place: as far out as can be, and still a probability.
+        let found = Uniformity::of(&[0.0; 2000]).unwrap();
+        assert!(found.p_value < 1e-15 && found.ks_p_value < 1e-10 && found.spread == 0.0);
+        assert!(
+            Bands::simultaneous(10, 10, 1.0).is_err() && Bands::at(10, &[0.5, 0.5], 0.9).is_err()
+        );
     }
 }

@@ -9,6 +9,7 @@ use crate::rng::Streams;
 use crate::rows::Rows;
 use networks::{Networks, train};
 use pairs::{Null, Pairs};
+use serde::Serialize;
 
 /// Fewest pairs: a tenth of them says when training ends, and must hold some of both classes.
 pub const LEAST_LOCAL_ROWS: usize = 50;
@@ -71,7 +72,7 @@ pub struct LocalTest {
 }
 
 /// The local test at one observation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LocalFinding {
     /// T(x_o).
     pub statistic: f64,
