@@ -94,7 +94,7 @@ class Coverage:
     region_levels: _Floats
 
     def level(self, coverage: float) -> float:
-        """The nominal level whose regions have this coverage, over pairs (theta, x), whatever is wrong with the posterior."""
+        """The nominal level whose regions have this coverage over pairs (theta, x), however wrong the posterior is."""
         return _didyma.calibration_level(self.region_levels, coverage)
 
     def __repr__(self) -> str:
@@ -248,7 +248,9 @@ def lc2st(
     several = np.atleast_2d(observed)
     if observed.ndim > 2 or several.shape[1] != pairs.x.shape[1]:
         wanted = pairs.x.shape[1]
-        raise ShapeError(f"x_o has the shape {observed.shape}, but x has {wanted} columns: give ({wanted},) or (M, {wanted})")
+        raise ShapeError(
+            f"x_o has the shape {observed.shape}, but x has {wanted} columns: give ({wanted},) or (M, {wanted})"
+        )
     _finite("x_o", several)
     one_each = pairs.draw(1, seed)[:, 0]
     evaluation = _draws(posterior, draws, several, seed, pairs.tensors, stream=1)
@@ -275,7 +277,9 @@ class _Pairs:
     def __init__(self, posterior: Any, theta: ArrayLike, x: ArrayLike) -> None:
         if not hasattr(posterior, "sample"):
             name = type(posterior).__name__
-            raise InputError(f"the posterior is of type {name}, without sample: give an object with sample((n,), x=…)")
+            raise InputError(
+                f"the posterior is of type {name}, without sample: give an object with sample((n,), x=…)"
+            )
         self.posterior = posterior
         # A caller with tensors has a posterior that wants them.
         self.tensors = hasattr(x, "detach") or type(posterior).__module__.split(".")[0] == "sbi"
@@ -320,31 +324,46 @@ def _draws(
     """Draws of the posterior for each row of x: (rows, count, D)."""
     if not isinstance(count, int) or count < 1:
         raise InputError(f"draws is {count!r}: give a whole number from 1 (1000 is usual)")
-    own = isinstance(posterior, _didyma.Posterior)
     options: dict[str, Any] = {}
     if type(posterior).__module__.split(".")[0] == "sbi":
         options["show_progress_bars"] = False
-    if hasattr(posterior, "sample_batched"):
-        if own and seed is not None:
-            options["seed"] = _seed(seed, stream, 0)
-        found = _array("samples", posterior.sample_batched((count,), x=_give(x, tensors), **options))
-        if found.ndim != 3 or found.shape[:2] != (count, len(x)):
-            raise ShapeError(f"sample_batched gave the shape {found.shape}: it must be ({count}, {len(x)}, D)")
-        return np.ascontiguousarray(found.transpose(1, 0, 2))
+    seeded = isinstance(posterior, _didyma.Posterior) and seed is not None
+    together = _together(posterior, count, _give(x, tensors), options | _seed(seeded, seed, stream, 0))
+    if together is not None:
+        if together.ndim != 3 or together.shape[:2] != (count, len(x)):
+            text = f"sample_batched gave the shape {together.shape}: it must be ({count}, {len(x)}, D)"
+            raise ShapeError(text)
+        return np.ascontiguousarray(together.transpose(1, 0, 2))
     rows = []
     for i, row in enumerate(x):
-        if own and seed is not None:
-            options["seed"] = _seed(seed, stream, i)
-        found = _array("samples", posterior.sample((count,), x=_give(row, tensors), **options))
+        own = options | _seed(seeded, seed, stream, i)
+        found = _array("samples", posterior.sample((count,), x=_give(row, tensors), **own))
         if found.ndim != 2 or len(found) != count:
             raise ShapeError(f"sample gave the shape {found.shape}: it must be ({count}, D)")
         rows.append(found)
     return np.stack(rows)
 
 
-def _seed(seed: int, stream: int, row: int) -> int:
-    """A seed for each row and each use."""
-    return int(np.random.SeedSequence([seed, stream, row]).generate_state(1, np.uint32)[0])
+def _together(posterior: Any, count: int, x: Any, options: dict[str, Any]) -> _Floats | None:
+    """Draws for all rows of x at once, (count, rows, D); None where the posterior takes one x at a time."""
+    if hasattr(posterior, "sample_batched"):
+        return _array("samples", posterior.sample_batched((count,), x=x, **options))
+    if not isinstance(posterior, _didyma.Posterior) or len(x) == 1:
+        return None
+    try:
+        found = _array("samples", posterior.sample((count,), x=x, **options))
+    except ShapeError:
+        # One x at a time, or rows of the wrong width, of which each will say so.
+        return None
+    return found if found.ndim == 3 else None
+
+
+def _seed(seeded: bool, seed: int | None, stream: int, row: int) -> dict[str, int]:
+    """A seed for each row and each use, of a posterior that takes one."""
+    if not seeded or seed is None:
+        return {}
+    words = np.random.SeedSequence([seed, stream, row]).generate_state(1, np.uint32)
+    return {"seed": int(words[0])}
 
 
 def _give(values: _Floats, tensors: bool) -> Any:

@@ -5,7 +5,8 @@ use crate::errors::{Kind, python};
 use crate::toys::dict;
 use crate::wait::wait;
 use didyma::calibration::{
-    Bands, Coverage, LocalSettings, LocalTest, Ranks, Recalibration, Tarp, Uniformity, usual_levels,
+    Bands, Coverage, LocalFinding, LocalSettings, LocalTest, Ranks, Recalibration, Tarp,
+    Uniformity, usual_levels,
 };
 use didyma::rng::Streams;
 use didyma::{Rows, parallel};
@@ -185,32 +186,62 @@ fn calibration_local<'py>(
     trials: usize,
     seed: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (theta, [_, dim]) = shaped("theta", theta, "(n, D)")?;
-    let (x, [_, width]) = shaped("x", x, "(n, S)")?;
-    let draws = draws.map(|draws| rows("draws", draws, dim, "one draw for each row of theta"));
-    let draws = draws.transpose()?;
-    let observed = rows("x_o", x_o, width, "a column for each column of x")?;
-    let (evaluation, [sets, each, found]) = shaped("evaluation", evaluation, "(M, E, D)")?;
-    if (sets, found) != (observed.len() / width.max(1), dim) {
-        let text = "evaluation does not fit x_o and theta: give draws (E, D) for each x_o";
-        return Err(Kind::Shape.error(text));
-    }
+    let local = Local::new(theta, x, draws, x_o, evaluation)?;
     let (settings, streams) = (LocalSettings { folds, ensemble, trials }, streams(seed)?);
-    let findings = wait(py, move || {
-        let (theta, x) = (Rows::new("theta", &theta, dim)?, Rows::new("x", &x, width)?);
-        let threads = parallel::cores();
-        let test = match &draws {
+    dict(py, &wait(py, move || local.findings(settings, &streams))?)
+}
+
+/// The arrays of local tests, with dim numbers in a row of θ and width in a row of x.
+struct Local {
+    theta: Vec<f64>,
+    x: Vec<f64>,
+    draws: Option<Vec<f64>>,
+    x_o: Vec<f64>,
+    evaluation: Vec<f64>,
+    dim: usize,
+    width: usize,
+}
+
+impl Local {
+    fn new(
+        theta: &Bound<'_, PyAny>,
+        x: &Bound<'_, PyAny>,
+        draws: Option<&Bound<'_, PyAny>>,
+        x_o: &Bound<'_, PyAny>,
+        evaluation: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let (theta, [_, dim]) = shaped("theta", theta, "(n, D)")?;
+        let (x, [_, width]) = shaped("x", x, "(n, S)")?;
+        let why = "one draw for each row of theta";
+        let draws = draws.map(|draws| rows("draws", draws, dim, why)).transpose()?;
+        let x_o = rows("x_o", x_o, width, "a column for each column of x")?;
+        let (evaluation, [sets, _, found]) = shaped("evaluation", evaluation, "(M, E, D)")?;
+        if (sets, found) != (x_o.len() / width.max(1), dim) || sets == 0 {
+            let text = "evaluation does not fit x_o and theta: give draws (E, D) for each x_o";
+            return Err(Kind::Shape.error(text));
+        }
+        Ok(Self { theta, x, draws, x_o, evaluation, dim, width })
+    }
+
+    fn findings(
+        &self,
+        settings: LocalSettings,
+        streams: &Streams,
+    ) -> didyma::Result<Vec<LocalFinding>> {
+        let (theta, threads) = (Rows::new("theta", &self.theta, self.dim)?, parallel::cores());
+        let x = Rows::new("x", &self.x, self.width)?;
+        let test = match &self.draws {
             Some(draws) => {
-                let draws = Rows::new("draws", draws, dim)?;
-                LocalTest::of_pairs(theta, x, draws, settings, threads, &streams)?
+                let draws = Rows::new("draws", draws, self.dim)?;
+                LocalTest::of_pairs(theta, x, draws, settings, threads, streams)?
             }
-            None => LocalTest::of_base(theta, x, settings, threads, &streams)?,
+            None => LocalTest::of_base(theta, x, settings, threads, streams)?,
         };
-        let sets = observed.chunks_exact(width).zip(evaluation.chunks_exact(each.max(1) * dim));
-        sets.map(|(x_o, draws)| test.at(x_o, Rows::new("evaluation", draws, dim)?))
-            .collect::<didyma::Result<Vec<_>>>()
-    })?;
-    dict(py, &findings)
+        let sets = self.x_o.len() / self.width;
+        let each = (self.evaluation.len() / sets).max(1);
+        let sets = self.x_o.chunks_exact(self.width).zip(self.evaluation.chunks_exact(each));
+        sets.map(|(x_o, draws)| test.at(x_o, Rows::new("evaluation", draws, self.dim)?)).collect()
+    }
 }
 
 /// The nominal level whose regions have this coverage (split conformal prediction).

@@ -2,12 +2,16 @@
 //!
 //! | check | sees | does not see |
 //! |---|---|---|
-//! | [`Ranks`] with [`Uniformity`] | marginals too narrow, too wide, biased | a posterior that is the prior; wrong correlations |
-//! | [`Coverage`] | regions of highest density that are too small or too large | a posterior that is the prior; errors that cancel over x |
-//! | [`Tarp`] | errors in any direction, correlations too | a posterior that is the prior |
-//! | [`LocalTest`] | errors at one observation, and where in θ | observations far from all simulations |
+//! | [`Ranks`] with [`Uniformity`] | marginals too narrow, too wide, biased | the prior in place of the posterior; wrong correlations |
+//! | [`Coverage`] | regions of highest density too small or too large, in all dimensions at once | the prior; much of a bias |
+//! | [`Tarp`] | width, correlations and biases, each with less power than the check made for it | the prior |
+//! | [`LocalTest`] | faults at one observation, and where in θ | faults at observations far from all simulations |
 //! | [`Surprise`] | an observation that no simulation resembles, in one summary or in all together | a wrong model that can give it all the same |
-//! | [`Recalibration`] | nothing: it repairs the levels of regions | errors at one observation |
+//! | [`Recalibration`] | nothing: it repairs the levels of regions | coverage at one observation |
+//!
+//! Of 200 rows at 5 %, posteriors of 0.8 times the right width are found with probability 0.8 by ranks, 1.0 by coverage and
+//! 0.8 by TARP; moved by half a deviation in one of two parameters, with 1.0, 0.3 and 0.1; with a correlation of 0.8 that is
+//! not there, with 0.05, 1.0 and 0.7 (`cargo test -p didyma --lib calibration -- --nocapture`).
 //!
 //! [`Calibration`] is what a run asks of its own held-out simulations, whose parameters were proposed where the posterior was:
 //! [`Candidates`] says why that is right, and [`MomentTest`] looks at more than ranks do.

@@ -66,14 +66,7 @@ impl Tarp {
         points.expect_columns(theta.columns(), "as many as theta has")?;
         points.expect_rows(theta.len(), "one for each row of theta")?;
         points.expect_finite()?;
-        let nearer = parallel::map(theta.len(), threads, |row| {
-            let distance = |of: &[f64]| distance(points.row(row), of, &bounds);
-            let truth = distance(theta.row(row));
-            let others = (0..count).map(|draw| distance(draws.row(row * count + draw)));
-            others.fold((0, 0), |(nearer, equal), other| {
-                (nearer + usize::from(other < truth), equal + usize::from(other == truth))
-            })
-        });
+        let nearer = nearer((theta, draws, points), count, &bounds, threads);
         Self::from_counts(&nearer, count, bins, streams)
     }
 
@@ -98,6 +91,23 @@ impl Tarp {
         let uniformity = Uniformity::of(&ranks.values(0))?;
         Ok(Self { credibility, alpha, ecp, area, ks_p_value, uniformity })
     }
+}
+
+/// For each row, how many of its draws are nearer to its point of reference than the truth, and how many as near.
+fn nearer(
+    (theta, draws, points): (Rows, Rows, Rows),
+    count: usize,
+    bounds: &[(f64, f64)],
+    threads: usize,
+) -> Vec<(usize, usize)> {
+    parallel::map(theta.len(), threads, |row| {
+        let distance = |of: &[f64]| distance(points.row(row), of, bounds);
+        let truth = distance(theta.row(row));
+        let others = (0..count).map(|draw| distance(draws.row(row * count + draw)));
+        others.fold((0, 0), |(nearer, equal), other| {
+            (nearer + usize::from(other < truth), equal + usize::from(other == truth))
+        })
+    })
 }
 
 /// Smallest and largest value of each parameter.

@@ -131,7 +131,7 @@ impl Bands {
         Ok(bands)
     }
 
-    /// The same at given places, which rise and lie between 0 and 1.
+    /// Bands at given places, which rise and lie between 0 and 1.
     pub fn at(rows: usize, places: &[f64], level: f64) -> Result<Self> {
         if rows == 0 {
             return Err(Error::setting("rows", rows, "at least 1"));
