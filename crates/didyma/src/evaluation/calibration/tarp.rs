@@ -145,7 +145,7 @@ fn curve(credibility: &[f64], bins: usize) -> (Vec<f64>, Vec<f64>) {
     let step = (high - low) / bins as f32;
     // From both ends, so that both are exact.
     let end = |i: usize| {
-        if i < (bins + 1) / 2 { low + step * i as f32 } else { high - step * (bins - i) as f32 }
+        if i < bins.div_ceil(2) { low + step * i as f32 } else { high - step * (bins - i) as f32 }
     };
     let ends: Vec<f32> = (0..=bins).map(end).collect();
     let below = |i: usize| match i {

@@ -275,9 +275,10 @@ mod tests {
                 *count += f64::from(u8::from(p_value <= level + SAME)) / TRIALS as f64;
             });
             let share = |at: f64| values.iter().filter(|&&v| v <= at).count() as f64 / 200.0;
-            let places = bands.points.iter().zip(bands.low.iter().zip(&bands.high));
-            let inside = places.map(|(&at, (low, high))| (low..=high).contains(&&share(at)));
-            left += f64::from(u8::from(!inside.fold(true, |all, one| all && one))) / TRIALS as f64;
+            let mut places = bands.points.iter().zip(bands.low.iter().zip(&bands.high));
+            let inside =
+                |(&at, (low, high)): (&f64, (&f64, &f64))| *low <= share(at) && share(at) <= *high;
+            left += f64::from(u8::from(!places.all(inside))) / TRIALS as f64;
         }
         // Four binomial standard errors: 4 √(p (1 − p) / 4000) is .014 at .05, .019 at .1 and .032 at .5. Steps of the
         // p-value, of which it is allowed to stay below its level, are finer than .01.
