@@ -2,8 +2,8 @@
 
 use super::uniformity::LEAST_ROWS;
 use crate::error::{Error, Result};
+use crate::evaluation::metrics::{FOLDS, c2st_by_seed};
 use crate::math::kolmogorov;
-use crate::metrics::{FOLDS, c2st_by_seed};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use rand::RngExt;
