@@ -26,7 +26,7 @@ pub struct LocalSettings {
 }
 
 impl Default for LocalSettings {
-    /// Those of sbi's `LC2ST`: one part, one network, 100 trials.
+    /// As sbi's `LC2ST`: one part, one network, 100 trials.
     fn default() -> Self {
         Self { folds: 1, ensemble: 1, trials: 100 }
     }
