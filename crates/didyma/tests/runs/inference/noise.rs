@@ -20,7 +20,7 @@ const SD: f64 = 0.277_35;
 /// these its own are.
 fn of_first(mut config: Config, moved: f64, noise: f64) -> (f64, f64) {
     let normal = Marginal::Normal { mean: 0.0, sd: 1.0 };
-    let prior = Prior::new([("a", normal.clone()), ("b", normal)]).unwrap();
+    let prior = Prior::new([("a", normal), ("b", normal)]).unwrap();
     let simulator = from_fn(2, 6, |theta, rng, x| {
         for (i, x) in x.iter_mut().enumerate() {
             let z: f64 = StandardNormal.sample(rng);

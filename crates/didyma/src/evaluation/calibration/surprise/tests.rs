@@ -132,3 +132,29 @@ fn numbers_that_make_no_sense_are_refused() {
     let other = Surprise::of(&[6.0], same, 1).unwrap();
     assert_eq!((other.p_value, other.foremost), (1.0 / 31.0, vec![0]));
 }
+
+/// Power at 5 %, and seconds of the widest rows: the table of docs/trust.md.
+#[test]
+#[ignore = "prints the table of docs/trust.md"]
+fn table() {
+    type Change = fn(&mut [f64]);
+    let cases: [(&str, Law, [usize; 3], Change); 6] = [
+        ("right", independent, [1, 10, 100], |_| {}),
+        ("one summary by 5 sd", independent, [1, 10, 100], |x| x[0] += 5.0),
+        ("all by 1 sd", independent, [1, 10, 100], |x| x.iter_mut().for_each(|x| *x += 1.0)),
+        ("neighbours of correlation 0.98, 1.4 sd apart", walk, [2, 10, 100], |x| {
+            (x[0], x[1]) = (-0.7, 0.7);
+        }),
+        ("between two modes", modes, [1, 3, 10], |x| x.fill(0.0)),
+        ("one of Cauchy's summaries at 1e4", heavy, [1, 5, 20], |x| x[0] = 1e4),
+    ];
+    for (name, law, widths, change) in cases {
+        let found = [100, 1000].map(|n| widths.map(|columns| power(law, (n, columns), change)));
+        println!("| {name} | {widths:?} | {:?} | {:?} |", found[0], found[1]);
+    }
+    for columns in [1, 10, 100, 1000] {
+        let clock = std::time::Instant::now();
+        let rows = surprise(walk, (1000, columns), 1, |_| {}).rows;
+        println!("{columns} summaries, {rows} rows: {:.2} s", clock.elapsed().as_secs_f64());
+    }
+}
