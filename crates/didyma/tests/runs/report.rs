@@ -207,7 +207,7 @@ fn simulations_at_the_posterior_are_checked_one_by_one_and_together() {
     let warned = (0..400).filter(|&seed| !predicted(&mut data, seed, |x| x).is_empty()).count();
     assert!((8..=64).contains(&warned), "{warned}");
     let together = predicted(&mut data, 1, |_| [1.0, -1.0]);
-    for part in ["observed summaries together (p = 0.0", "first of all first", "second:"] {
+    for part in ["observed summaries together (p = 0.0", "above all", "first", "second"] {
         assert!(together.contains(part), "{together}");
     }
     let one = predicted(&mut data, 1, |x| [9.0, x[1]]);

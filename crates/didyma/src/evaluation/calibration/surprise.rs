@@ -21,7 +21,7 @@ use crate::rows::Rows;
 /// Rows that are looked at, at most.
 const MOST: usize = 1000;
 /// Rows squared times summaries, at most: some tenths of a second.
-const WORK: usize = 250_000_000;
+const WORK: usize = 100_000_000;
 /// Summaries that are named, at most, and their least part of the largest contribution.
 const NAMED: usize = 3;
 const PART: f64 = 0.5;

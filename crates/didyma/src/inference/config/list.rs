@@ -117,7 +117,7 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ),
     (
         "train.noise",
-        "noise on training summaries, for a model that may be wrong: half the time a slip of this scale (0.25, say, of a summary's scale) with heavy tails; 0: none",
+        "noise on training summaries, for models that may be wrong: half of them slip by a Cauchy law of this scale (0.25, say, in units of their spread); 0: none",
     ),
     ("train.decay", "weight decay"),
     ("train.decay_coupled", "whether the decay is part of the gradient (Adam) or not (AdamW)"),

@@ -98,8 +98,8 @@ fn missed_together(run: &RunData) -> Option<String> {
     let found = joint_check(run).filter(|found| found.p_value < SURPRISING)?;
     let names: Vec<String> = run.observation.iter().map(|(name, _)| name.clone()).collect();
     Some(format!(
-        "Simulations at the posterior do not reproduce the observed summaries together (p = {:.3}), first of all {}: the model \
-         may be wrong there, or the posterior not yet good.",
+        "Simulations at the posterior do not reproduce the observed summaries together (p = {:.3}), above all {}: model or \
+         posterior may be wrong.",
         found.p_value,
         found.names(&names).join(", ")
     ))
