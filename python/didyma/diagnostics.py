@@ -89,7 +89,7 @@ class Coverage:
     #: Area between curve and diagonal: below 0 too narrow, above 0 too wide.
     signed_area: float
     #: "unremarkable", "too narrow" or "too wide".
-    verdict: str
+    size: str
     #: Level of the smallest region that has the truth inside, (n,).
     region_levels: _Floats
 
@@ -99,7 +99,7 @@ class Coverage:
 
     def __repr__(self) -> str:
         lines = [
-            f"coverage of {len(self.region_levels)} rows: {self.verdict}, p = {self.p_value:.3g}, "
+            f"coverage of {len(self.region_levels)} rows: {self.size}, p = {self.p_value:.3g}, "
             f"signed area {self.signed_area:+.3f}"
         ]
         places = zip(self.levels, self.covered, self.bands.low, self.bands.high, strict=True)
@@ -202,7 +202,7 @@ def coverage(
         bands=_bands(found["bands"]),
         p_value=found["uniformity"]["p_value"],
         signed_area=found["signed_area"],
-        verdict=found["verdict"],
+        size=found["size"],
         region_levels=region_levels,
     )
 

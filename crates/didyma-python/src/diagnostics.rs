@@ -141,7 +141,7 @@ fn calibration_coverage<'py>(
     let levels = levels.map_or_else(|| Ok(usual_levels()), |levels| vector("levels", levels))?;
     let coverage = wait(py, move || Coverage::of(&region_levels, &levels))?;
     let found = dict(py, &coverage)?;
-    found.set_item("verdict", coverage.verdict().name())?;
+    found.set_item("size", coverage.size().name())?;
     Ok(found)
 }
 

@@ -9,9 +9,9 @@ use serde::Serialize;
 /// Probability with which bands and intervals hold, if the posteriors are right.
 const CONFIDENCE: f64 = 0.95;
 
-/// Sizes of regions beside what they should be, by [`Coverage::verdict`].
+/// Sizes of regions beside what they should be, by [`Coverage::size`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Verdict {
+pub enum RegionSize {
     /// The curve is where that of right posteriors is in 95 of 100 cases.
     Unremarkable,
     /// Regions have the truth inside too rarely: posteriors are too narrow, or in the wrong place.
@@ -20,7 +20,7 @@ pub enum Verdict {
     TooWide,
 }
 
-impl Verdict {
+impl RegionSize {
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
@@ -38,11 +38,11 @@ impl Verdict {
 /// uniform. The coverage of a posterior that is its prior is right as well: coverage does not say how much was learnt.
 ///
 /// ```
-/// use didyma::calibration::{Coverage, Verdict};
+/// use didyma::calibration::{Coverage, RegionSize};
 /// // Regions of level h have the truth inside as if they were of level √h: truths are too far out.
 /// let levels: Vec<f64> = (0..200).map(|i| ((f64::from(i) + 0.5) / 200.0).sqrt()).collect();
 /// let coverage = Coverage::of(&levels, &[0.5, 0.9])?;
-/// assert_eq!(coverage.verdict(), Verdict::TooNarrow);
+/// assert_eq!(coverage.size(), RegionSize::TooNarrow);
 /// assert!((coverage.covered[0] - 0.25).abs() < 0.01 && coverage.signed_area < -0.15);
 /// # Ok::<(), didyma::Error>(())
 /// ```
@@ -87,13 +87,13 @@ impl Coverage {
     }
 
     /// On the side of the diagonal where most of the curve lies, if the test of h finds anything at 5 %.
-    pub fn verdict(&self) -> Verdict {
+    pub fn size(&self) -> RegionSize {
         if self.uniformity.p_value > 1.0 - CONFIDENCE {
-            Verdict::Unremarkable
+            RegionSize::Unremarkable
         } else if self.signed_area < 0.0 {
-            Verdict::TooNarrow
+            RegionSize::TooNarrow
         } else {
-            Verdict::TooWide
+            RegionSize::TooWide
         }
     }
 }

@@ -37,7 +37,7 @@ mod uniformity;
 pub use candidates::Candidates;
 pub use check::{Calibration, Evidence, LocalMap, MomentCheck, RankCheck, share_outside};
 pub use conformal::Recalibration;
-pub use coverage::{Coverage, Verdict, region_levels, usual_levels};
+pub use coverage::{Coverage, RegionSize, region_levels, usual_levels};
 pub(crate) use held_out::{HeldOut, HeldOutRow, Law};
 pub use local::{LEAST_LOCAL_ROWS, LocalFinding, LocalSettings, LocalTest};
 pub use moments::{Deviation, Moment, MomentTest};

@@ -140,9 +140,9 @@ fn curves_lie_on_the_side_of_the_fault() -> Result<()> {
         Coverage::of(&region_levels(&ranks), &usual_levels())
     };
     let (narrow, wide, right) = (coverage(0.5)?, coverage(2.0)?, coverage(1.0)?);
-    assert_eq!(narrow.verdict(), Verdict::TooNarrow);
-    assert_eq!(wide.verdict(), Verdict::TooWide);
-    assert_eq!(right.verdict(), Verdict::Unremarkable);
+    assert_eq!(narrow.size(), RegionSize::TooNarrow);
+    assert_eq!(wide.size(), RegionSize::TooWide);
+    assert_eq!(right.size(), RegionSize::Unremarkable);
     // A region of level c of q is the disc of radius² −2 w² ln(1 − c), with 1 − (1 − c)^(w²) of the posterior inside:
     // the area is ½ − 1/(w² + 1), its error that of a mean of 400 numbers of deviation .29, and of 63 draws: four of .015.
     for (found, width) in [(&narrow, 0.5), (&wide, 2.0), (&right, 1.0)] {
