@@ -5,6 +5,7 @@
 >>> didyma.diagnostics.coverage(posterior, theta, x)  # regions of highest density
 >>> didyma.diagnostics.tarp(posterior, theta, x)      # balls around random points
 >>> didyma.diagnostics.lc2st(posterior, theta, x, x_o)  # at one observation
+>>> didyma.diagnostics.misspecification(x, x_o)       # is the observation like the simulations?
 
 A posterior is anything with `sample((n,), x=…)` and, where densities are needed, `log_prob(theta, x=…)`: one of this
 package, one of sbi, or your own. None of the first three can see a posterior that ignores x and is the prior.
@@ -23,7 +24,19 @@ from numpy.typing import ArrayLike, NDArray
 from didyma import _didyma
 from didyma.errors import InputError, NotFiniteError, ShapeError
 
-__all__ = ["SBC", "TARP", "Bands", "Coverage", "LocalTest", "coverage", "lc2st", "sbc", "tarp"]
+__all__ = [
+    "SBC",
+    "TARP",
+    "Bands",
+    "Coverage",
+    "LocalTest",
+    "Misspecification",
+    "coverage",
+    "lc2st",
+    "misspecification",
+    "sbc",
+    "tarp",
+]
 
 _Floats: TypeAlias = NDArray[np.float64]
 
@@ -410,3 +423,24 @@ def _fault(p_value: float, mean: float, spread: float) -> str:
     if abs(mean - 0.5) / 0.289 > abs(spread - 1) / 0.447:
         return "the posterior is too low" if mean > 0.5 else "the posterior is too high"
     return "too narrow" if spread > 1 else "too wide"
+
+
+@dataclass(frozen=True)
+class Misspecification:
+    """How surprising an observation is among simulations."""
+
+    #: Share of all points, the observation among them, that are at least as far out: small if no simulation resembles it.
+    p_value: float
+    #: How far out it is: the logarithm of the mean of 1/p over three views.
+    statistic: float
+    #: Numbers of the summaries that contribute most, the first one most.
+    foremost: list[int]
+
+
+def misspecification(x: Any, x_o: Any) -> Misspecification:
+    """Joint test of an observation among simulations `x`, (n, S): at the prior, or better at the posterior.
+
+    Rows with NaN, which failed, are left out. The p-value is exact for any law of the simulations.
+    """
+    p_value, statistic, foremost = _didyma.misspecification(_array("x", x), _array("x_o", x_o))
+    return Misspecification(p_value, statistic, foremost)

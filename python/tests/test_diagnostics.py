@@ -61,7 +61,7 @@ def test_a_right_posterior_passes(kind: type[Stub]) -> None:
     assert found.names == ["theta[0]", "theta[1]"] and "theta[0]  p = " in repr(found)
     assert found.bands.points[-1] == found.bands.low[-1] == 1 and len(found.bands.high) == 100
     covered = diagnostics.coverage(kind(), theta, x, draws=99, seed=1)
-    assert covered.verdict == "unremarkable" and abs(covered.signed_area) < 0.1
+    assert covered.size == "unremarkable" and abs(covered.signed_area) < 0.1
     assert covered.levels.shape == covered.covered.shape == covered.bands.low.shape == (19,)
     assert diagnostics.tarp(kind(), theta, x, draws=99, seed=1).p_value > 0.01
 
@@ -73,10 +73,10 @@ def test_faults_are_found_and_said() -> None:
     assert (ranks.p_values < 1e-4).all() and "too narrow" in repr(ranks)
     assert "too wide" in repr(diagnostics.sbc(wide, theta, x, draws=99))
     covered = diagnostics.coverage(narrow, theta, x, draws=99, levels=[0.5, 0.9])
-    assert covered.verdict == "too narrow" and "outside" in repr(covered)
+    assert covered.size == "too narrow" and "outside" in repr(covered)
     # A region that covers 90 % is one of a much higher level.
     assert covered.level(0.9) > 0.97
-    assert diagnostics.coverage(wide, theta, x, draws=99).verdict == "too wide"
+    assert diagnostics.coverage(wide, theta, x, draws=99).size == "too wide"
     found = diagnostics.tarp(narrow, theta, x, draws=99, seed=2)
     assert found.p_value < 0.01 and found.atc < 0 and "too narrow" in repr(found)
     assert len(found.ecp) == len(found.alpha) == ROWS // 10 + 1
@@ -140,7 +140,7 @@ def test_tensors_in_and_out() -> None:
 
     theta, x = (torch.as_tensor(values) for values in pairs())
     found = diagnostics.coverage(Tensors(0.5), theta, x, draws=99)
-    assert found.verdict == "too narrow"
+    assert found.size == "too narrow"
 
 
 def test_a_posterior_of_sbi() -> None:

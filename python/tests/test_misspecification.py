@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from didyma import _didyma
+from didyma import _didyma, diagnostics
 
 
 def test_an_observation_that_no_simulation_resembles_is_found_and_its_summary_named():
@@ -22,3 +22,9 @@ def test_failed_simulations_are_left_out_and_other_shapes_refused():
         _didyma.misspecification(x, [0.1, 0.2, 0.3])
     with pytest.raises(ValueError):
         _didyma.misspecification(x, [0.1, np.nan])
+
+
+def test_the_package_names_what_it_finds():
+    x = np.random.default_rng(1).normal(size=(200, 2))
+    found = diagnostics.misspecification(x, [0.0, 9.0])
+    assert found.p_value < 0.02 and found.foremost[0] == 1

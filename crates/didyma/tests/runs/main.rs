@@ -12,3 +12,4 @@ mod run_dir;
 mod simulator;
 mod tasks;
 mod trained;
+mod trust;

@@ -38,8 +38,6 @@ const VISIBLE: f64 = 0.6;
 const PLAIN: f64 = 0.8;
 /// The standard deviation over half the width of the central 68 %, from which a few draws make it.
 const HEAVY: f64 = 1.5;
-/// Simulations of x that are compared with x_o, at most.
-const COMPARED: usize = 1000;
 
 /// All checks of what a run found.
 pub(super) fn all(findings: &Findings, calibration: &Checked) -> Result<Vec<Check>> {
@@ -176,16 +174,12 @@ fn observation(findings: &Findings) -> Result<Vec<Check>> {
     if let Some(words) = ranges.and_then(|ranges| ranges.far(posterior.observation(), &names)) {
         return Ok(vec![Check::new(name, Outcome::Bad, words, next)]);
     }
-    let mut features = Vec::new();
     let rows = findings.run().rows()?;
     let of_round = rows.iter().filter(|row| row.round == last.round);
-    for x in of_round.filter_map(|row| row.x.as_ref().ok()).take(COMPARED) {
-        features.extend(posterior.features(x)?.into_iter().map(f64::from));
-    }
-    let own: Vec<f64> =
-        posterior.features(posterior.observation())?.into_iter().map(f64::from).collect();
-    let rows = Rows::new("x", &features, own.len())?;
-    let Ok(found) = Surprise::of(&own, rows, findings.threads()) else {
+    let x: Vec<&Vec<f64>> = of_round.filter_map(|row| row.x.as_ref().ok()).collect();
+    let x = x.into_iter().flatten().copied().collect::<Vec<f64>>();
+    let (own, threads) = (posterior.observation(), findings.threads());
+    let Ok(found) = Surprise::of(own, Rows::new("x", &x, own.len())?, threads) else {
         let why = "too few simulations succeeded to compare it with";
         return Ok(vec![Check::new(name, Outcome::NotChecked, why, "")]);
     };
