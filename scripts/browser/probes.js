@@ -1,7 +1,7 @@
 // What only the page can tell about itself. A probe returns plain values, mostly lists of what is wrong; an empty list
 // is a pass. check.py calls them.
 globalThis.probe = (() => {
-  const KNOWN = ["pairs", "metrics", "training", "simulations", "predictive", "levels", "time"];
+  const KNOWN = ["pairs", "metrics", "training", "ranks", "coverage", "local", "simulations", "predictive", "levels", "time"];
   const SHAPES = "path, line, polyline, polygon, rect, circle, ellipse, text, image, use";
   const LEAST_CONTRAST = 4.5; // WCAG 2 AA, text of any size
 

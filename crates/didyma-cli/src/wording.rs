@@ -43,6 +43,7 @@ pub(crate) fn word(remedy: &Remedy) -> String {
         Remedy::StateProposal => "say their proposal",
         Remedy::Abc => "try didyma abc",
         Remedy::Predictive => "`didyma report --predictive` for a problem of your own",
+        Remedy::Calibrate => "run `didyma calibrate RUN`",
         Remedy::Cpu => "choose --device cpu",
         Remedy::CpuOrMethod => "choose --device cpu, or another --method",
     };

@@ -150,6 +150,20 @@ impl Canvas {
         self.put(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}"/>"#));
     }
 
+    /// Many filled circles, drawn as one mark.
+    pub fn dots(&mut self, at: &[Point], radius: f64, ink: Ink) {
+        let lines: Vec<[Point; 2]> = at.iter().map(|&at| [at, at]).collect();
+        let d = outline(lines.iter().map(<[Point; 2]>::as_slice), false);
+        if d.is_empty() {
+            return;
+        }
+        // A line without length has round ends.
+        let (colour, width) = (ink.colour(self.place), 2.0 * radius);
+        self.put(format_args!(
+            r#"<path d="{d}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linecap="round"/>"#
+        ));
+    }
+
     /// A text.
     pub fn text(&mut self, at: Point, text: &str, label: Label) {
         if !(at.0.is_finite() && at.1.is_finite()) {
@@ -271,6 +285,7 @@ mod tests {
         canvas.dot((f64::NAN, 0.0), 2.0, Ink::Truth);
         canvas.rectangle((0.0, f64::INFINITY), (1.0, 1.0), Ink::Truth, 1.0);
         canvas.text((0.0, 0.0), "<script>", Label::new(12.0, Ink::Text, Anchor::Start));
+        canvas.dots(&[(1.0, 2.0), (f64::NAN, 0.0)], 1.5, Ink::Diverging(9));
         let line = [(0.0, 0.0), (f64::NAN, 1.0), (2.0, 3.04)];
         canvas.lines([line.as_slice()], Stroke::new(Ink::Series(7), 1.5).dashed());
         let svg = canvas.finish("title", "");
@@ -279,6 +294,7 @@ mod tests {
         assert_eq!(shortened("lotka-volterra", 6), "lotka…");
         assert!(svg.contains("&lt;script&gt;") && !svg.contains("<script>"), "{svg}");
         assert!(svg.contains(r#"d="M0 0L2 3""#) && svg.contains("#d55e00"), "{svg}");
+        assert!(svg.contains(r##"d="M1 2L1 2" fill="none" stroke="#9c3a00""##), "{svg}");
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub fn word(remedy: &Remedy) -> String {
         Remedy::StateProposal => "say where they come from, as proposal=prior",
         Remedy::Abc => "try `didyma abc` on the command line",
         Remedy::Predictive => "a report with its simulator: result.report(path, simulator=...)",
+        Remedy::Calibrate => "run `didyma calibrate RUN` on the command line",
         Remedy::Cpu => "choose device=\"cpu\"",
         Remedy::CpuOrMethod => "choose device=\"cpu\", or another method",
     };

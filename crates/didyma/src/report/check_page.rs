@@ -24,7 +24,11 @@ pub fn check_page(check: &SimulatorCheck) -> String {
         (check.failed().to_string(), "failed"),
         (format!("{:.3} s", seconds * check.workers as f64 / *simulations as f64), "each"),
     ];
-    let mut main = list("Read this first", &check.notes(), "Nothing stands against a run.");
+    let notes = check.notes();
+    let mut main = match notes.is_empty() {
+        true => "<p class=\"good\">Nothing stands against a run.</p>\n".to_owned(),
+        false => list("Read this first", &notes),
+    };
     write!(main, "{}{}{}", figure(check), table(check), failures(check))
         .expect("a string takes all");
     let title = format!("{name}: a check of the simulator");

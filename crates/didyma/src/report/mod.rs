@@ -5,6 +5,7 @@ mod data;
 mod figures;
 mod page;
 mod text;
+mod verdict;
 
 pub use check_page::check_page;
 pub use data::{Cohort, Columns, Comparison, RunData, columns};
@@ -13,5 +14,5 @@ pub use figures::{Figure, Kind, level_plot, png};
 pub use page::{page, write_page};
 pub use text::{
     Line, Narrator, Overview, ParameterLine, QUANTILES, advice, command, cut_by_prior,
-    least_predictive, opening, parameter_lines, round_line,
+    least_predictive, opening, parameter_lines, round_line, verdict,
 };

@@ -2,7 +2,8 @@
 
 use super::data::{Comparison, RunData};
 use super::figures::{Figure, Kind};
-use super::text::{advice, command, level_table, parameter_lines, reassurance};
+use super::text::{advice, command, level_table, parameter_lines};
+use super::verdict::{marked, verdicts};
 use crate::error::Result;
 use crate::run::{Findings, REPORT};
 use crate::storage::files::write_inside;
@@ -17,7 +18,7 @@ pub fn page(runs: &Comparison) -> String {
     let figures: Vec<Figure> =
         Kind::ALL.iter().filter_map(|(_, kind)| kind.draw(runs, Place::Page)).collect();
     let names: Vec<&str> = figures.iter().map(|figure| figure.kind.name()).collect();
-    let mut main = warnings(runs);
+    let mut main = verdicts(runs) + &warnings(runs);
     for figure in &figures {
         main.push_str(&section(figure));
         if figure.kind == Kind::Pairs {
@@ -108,16 +109,15 @@ fn warnings(runs: &Comparison) -> String {
         advice(run).into_iter().map(|words| format!("{whose}{words}")).collect()
     };
     let words: Vec<String> = runs.runs().flat_map(told).collect();
-    list("Read this first", &words, &reassurance(runs.first()))
+    list("Read this, too", &words)
 }
 
-/// Warnings, or a good word if there are none.
-pub(super) fn list(title: &str, words: &[String], reassurance: &str) -> String {
+/// Warnings, if there are any.
+pub(super) fn list(title: &str, words: &[String]) -> String {
     if words.is_empty() {
-        return format!("<p class=\"good\">{}</p>\n", escaped(reassurance));
+        return String::new();
     }
-    let items: String =
-        words.iter().map(|words| format!("<li>{}</li>\n", escaped(words))).collect();
+    let items: String = words.iter().map(|words| format!("<li>{}</li>\n", marked(words))).collect();
     format!(
         "<section class=\"warnings\" aria-label=\"Warnings\"><h2>{title}</h2>\n<ul>\n{items}</ul></section>\n"
     )
@@ -222,6 +222,7 @@ mod tests {
     #[test]
     fn the_style_sheet_has_the_colours_of_figures() {
         let series = (0..Ink::SERIES).map(Ink::Series);
+        let series = series.chain((0..Ink::DIVERGING).map(Ink::Diverging));
         for ink in
             [Ink::Muted, Ink::Text, Ink::Grid, Ink::Reference, Ink::Truth].into_iter().chain(series)
         {

@@ -1,5 +1,6 @@
 //! The findings of a run: everything that summary, page and exports are made of, read and drawn once.
 
+use super::summary::notes;
 use super::{Checked, POSTERIOR_CSV, POSTERIOR_NPZ, RunDir, Summary, Verdict};
 use crate::error::Result;
 use crate::inference::posterior::{Posterior, SampleStreams, Samples};
@@ -113,6 +114,13 @@ impl Findings {
         }
         let verdict = Verdict::of(self, self.calibration())?;
         Ok(self.verdict.get_or_init(|| verdict))
+    }
+
+    /// Warnings that no check of the verdict says.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = notes(self.run.manifest(), &self.summary.rounds);
+        notes.extend(self.run.damaged_models(self.summary.rounds.len()));
+        notes
     }
 
     /// Enough draws for the tables and for the files. Fewer draws are the first ones of more.

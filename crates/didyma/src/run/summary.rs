@@ -91,36 +91,69 @@ const APART: f64 = 0.08;
 /// What a user should know before trusting the posterior.
 fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
     let config = &manifest.config;
-    let mut found = Vec::from_iter(cut_down(config, rounds));
-    let oddities = rounds.last().map_or(&[][..], |last| &last.oddities);
-    found.extend(oddities.iter().map(|odd| odd.sentence(&manifest.summary_name(odd.summary))));
+    let mut found = of_settings(manifest, rounds);
     found.extend(warnings::of_failures(config, rounds));
-    found.extend(other_law(config, rounds));
-    found.extend(unmeasured_levels(config, rounds));
-    found.extend(slow_levels(config, rounds));
-    for round in rounds.iter().filter(|round| round.stop_reason.name() == "diverged") {
-        let number = round.round;
-        found.push(format!(
-            "training of round {number} diverged, and weights from before that were kept: lower train.rate"
-        ));
-    }
+    found.extend(of_levels(config, rounds));
+    found.extend(rounds.iter().filter_map(diverged));
     found.extend(rounds.iter().filter_map(left_out));
     found.extend(rounds.last().and_then(apart));
-    let scores = rounds.last().map(|last| last.scores).unwrap_or_default();
-    if let Some(c2st) = scores.c2st.filter(|c| *c > VISIBLE) {
-        let error = scores.c2st_error.map_or(String::new(), |e| format!(" ± {:.1}", 100.0 * e));
-        found.push(format!(
-            "a classifier tells the posterior from the reference in {:.1}{error} % of cases (50 % would be perfect)",
-            100.0 * c2st
-        ));
-    }
-    if let Some(last) = rounds.last().filter(|last| last.outside_prior > 0.05) {
-        found.push(format!(
+    found.extend(rounds.last().and_then(told_apart));
+    found.extend(rounds.last().and_then(outside));
+    found
+}
+
+/// Those of them that no check of a verdict says: of early rounds, of settings, and of what was done.
+pub(super) fn notes(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
+    let (config, early) = (&manifest.config, &rounds[..rounds.len().saturating_sub(1)]);
+    let mut found = of_settings(manifest, rounds);
+    found.extend(warnings::notes_of_failures(config, rounds));
+    found.extend(of_levels(config, rounds));
+    found.extend(early.iter().filter_map(diverged));
+    found.extend(early.iter().filter_map(left_out));
+    found
+}
+
+/// Blocks that were cut down, and odd summaries.
+fn of_settings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {
+    let oddities = rounds.last().map_or(&[][..], |last| &last.oddities);
+    let odd = oddities.iter().map(|odd| odd.sentence(&manifest.summary_name(odd.summary)));
+    cut_down(&manifest.config, rounds).into_iter().chain(odd).collect()
+}
+
+/// Inner samples and levels that are not those that were asked for.
+fn of_levels(config: &Config, rounds: &[RoundReport]) -> impl Iterator<Item = String> {
+    let found = [other_law, unmeasured_levels, slow_levels].map(|of| of(config, rounds));
+    found.into_iter().flatten()
+}
+
+/// A round whose loss was no longer a number.
+fn diverged(round: &RoundReport) -> Option<String> {
+    let number = round.round;
+    (round.stop_reason.name() == "diverged").then(|| {
+        format!(
+            "training of round {number} diverged, and weights from before that were kept: lower train.rate"
+        )
+    })
+}
+
+/// A posterior that is visibly not the reference.
+fn told_apart(last: &RoundReport) -> Option<String> {
+    let c2st = last.scores.c2st.filter(|c| *c > VISIBLE)?;
+    let error = last.scores.c2st_error.map_or(String::new(), |e| format!(" ± {:.1}", 100.0 * e));
+    Some(format!(
+        "a classifier tells the posterior from the reference in {:.1}{error} % of cases (50 % would be perfect)",
+        100.0 * c2st
+    ))
+}
+
+/// A flow whose mass is in part outside of the prior.
+fn outside(last: &RoundReport) -> Option<String> {
+    (last.outside_prior > 0.05).then(|| {
+        format!(
             "{:.1} % of the flow lies outside the prior and is rejected: unbounded coordinates leave nothing outside",
             100.0 * last.outside_prior
-        ));
-    }
-    found
+        )
+    })
 }
 
 /// Rounds whose inner samples could not follow the law that was asked for.

@@ -30,6 +30,18 @@ pub(super) fn of_failures(config: &Config, rounds: &[RoundReport]) -> Vec<String
     warnings
 }
 
+/// The same but for what a verdict says of failures.
+pub(super) fn notes_of_failures(config: &Config, rounds: &[RoundReport]) -> Vec<String> {
+    if rounds.iter().all(|round| round.failures == 0) {
+        return Vec::new();
+    }
+    let validity = rounds.last().and_then(|last| last.validity.as_ref());
+    let done = validity.map_or(outcome(), |v| correction(v, config.failures.meaning));
+    let mut notes = vec![format!("failed simulations{done}")];
+    notes.extend(validity.and_then(few_effective));
+    notes
+}
+
 fn dependence(validity: &ValidityReport, meaning: Meaning) -> &'static str {
     match (validity.z, validity.depends, meaning) {
         (None, ..) => ", too few of them or of the others to tell where",
@@ -117,6 +129,16 @@ mod tests {
         let mut config = Config::new(Profile::Default, Algorithm::Tsnpe);
         config.failures.meaning = meaning;
         of_failures(&config, &[report(validity)]).join("\n")
+    }
+
+    #[test]
+    fn notes_say_what_was_done_and_leave_the_rest_to_the_verdict() {
+        let config = Config::new(Profile::Default, Algorithm::Tsnpe);
+        let notes = notes_of_failures(&config, &[report(None)]);
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].starts_with("failed simulations: the posterior is that of"), "{notes:?}");
+        let none = RoundReport { failures: 0, ..report(None) };
+        assert!(notes_of_failures(&config, &[none]).is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::problem::simulator::{self, Simulator};
 use crate::problem::tasks::{Reference, Task};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use crate::run::{Findings, Manifest, Summary};
+use crate::run::{Checked, Findings, Manifest, Summary, Verdict};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -55,6 +55,12 @@ pub struct RunData {
     pub predictive: Option<Columns>,
     /// Moments of the levels of the run's estimator on its flow.
     pub levels: Option<LevelReport>,
+    /// The calibration of the posterior, or the reason why there is none.
+    pub calibration: Checked,
+    /// The verdict on the posterior, before simulations at its draws are looked at.
+    pub verdict: Verdict,
+    /// Warnings that no check of the verdict says.
+    pub notes: Vec<String>,
 }
 
 impl RunData {
@@ -103,6 +109,9 @@ impl RunData {
             failure: commonest_failure(&rows),
             training: run.epochs()?,
             levels: measured.flatten(),
+            calibration: findings.calibration().clone(),
+            verdict: findings.verdict()?.clone(),
+            notes: findings.notes(),
             manifest,
             prior,
             proposals,

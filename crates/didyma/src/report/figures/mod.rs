@@ -1,10 +1,14 @@
 //! Figures by name.
 
+mod coverage;
 mod key;
 mod levels;
+mod local;
 mod metrics;
 mod pairs;
+mod places;
 mod predictive;
+mod ranks;
 mod rounds;
 mod time;
 mod training;
@@ -23,6 +27,12 @@ pub enum Kind {
     Metrics,
     /// Losses by epoch.
     Training,
+    /// Places of true parameters in the posterior, parameter by parameter.
+    Ranks,
+    /// How often regions of the posterior have the true parameters inside.
+    Coverage,
+    /// Where the posterior is too high or too low at the observation.
+    Local,
     /// Parameters simulated, by round.
     Simulations,
     /// Simulations at the posterior against the observation.
@@ -48,10 +58,13 @@ pub struct Figure {
 
 impl Kind {
     /// All of them with their names.
-    pub const ALL: [(&'static str, Self); 7] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("pairs", Self::Pairs),
         ("metrics", Self::Metrics),
         ("training", Self::Training),
+        ("ranks", Self::Ranks),
+        ("coverage", Self::Coverage),
+        ("local", Self::Local),
         ("simulations", Self::Simulations),
         ("predictive", Self::Predictive),
         ("levels", Self::Levels),
@@ -70,6 +83,9 @@ impl Kind {
             Self::Pairs => pairs::draw,
             Self::Metrics => metrics::draw,
             Self::Training => training::draw,
+            Self::Ranks => ranks::draw,
+            Self::Coverage => coverage::draw,
+            Self::Local => local::draw,
             Self::Simulations => rounds::draw,
             Self::Predictive => predictive::draw,
             Self::Levels => levels::draw,
@@ -85,6 +101,14 @@ impl Kind {
                 "a finished round of a task whose true posterior or parameters are known"
             }
             Self::Training => "an epoch of training",
+            Self::Ranks | Self::Coverage => {
+                let needs = "a posterior that is calibrated: finish the run, or";
+                return Advice::new(needs, Remedy::Calibrate);
+            }
+            Self::Local => {
+                let needs = "a classifier's view of the posterior at the observation:";
+                return Advice::new(needs, Remedy::Calibrate);
+            }
             Self::Simulations => "a simulation",
             Self::Levels => {
                 "a single run by a method that has levels, with a finished round and enough simulations"

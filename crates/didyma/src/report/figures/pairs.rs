@@ -13,10 +13,10 @@ const MOST: usize = 6;
 /// Shares of the posterior inside of the outlines.
 const SHARES: [f64; 2] = [0.95, 0.68];
 /// Room for the numbers and names at the left and below.
-const LEFT: f64 = 64.0;
-const BELOW: f64 = 44.0;
-const ABOVE: f64 = 16.0;
-const GAP: f64 = 8.0;
+pub(super) const LEFT: f64 = 64.0;
+pub(super) const BELOW: f64 = 44.0;
+pub(super) const ABOVE: f64 = 16.0;
+pub(super) const GAP: f64 = 8.0;
 /// Rows of a legend.
 const LINE: f64 = 20.0;
 
@@ -65,17 +65,22 @@ pub(super) fn chosen(runs: &Comparison) -> Vec<usize> {
     order
 }
 
+/// The side of a cell, by how many parameters are drawn.
+pub(super) fn cell(shown: usize) -> f64 {
+    match shown {
+        1 => 420.0,
+        2 => 300.0,
+        count => 720.0 / count as f64,
+    }
+}
+
 pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     let layers = layers(runs);
     if layers.iter().all(|layer| layer.ink == Ink::Reference) {
         return None;
     }
     let (first, shown) = (runs.first(), chosen(runs));
-    let cell = match shown.len() {
-        1 => 420.0,
-        2 => 300.0,
-        count => 720.0 / count as f64,
-    };
+    let cell = cell(shown.len());
     let step = cell + GAP;
     let side = shown.len() as f64 * step;
     // Three cells and more leave room for the legend above the diagonal.
@@ -228,7 +233,7 @@ fn together(canvas: &mut Canvas, frame: &Frame, layers: &[Layer], (x, y): (&Side
 }
 
 /// Numbers and names, at the outer cells only.
-fn edges(
+pub(super) fn edges(
     canvas: &mut Canvas,
     frame: &Frame,
     (row, column, count): (usize, usize, usize),

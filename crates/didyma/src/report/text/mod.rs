@@ -4,6 +4,7 @@ mod commands;
 mod levels;
 mod narrator;
 mod overview;
+mod verdict;
 mod words;
 
 pub use commands::command;
@@ -11,7 +12,7 @@ use levels::level_line;
 pub(super) use levels::level_table;
 pub use narrator::{Line, Narrator, opening, round_line};
 pub use overview::Overview;
-pub(super) use words::reassurance;
+pub use verdict::verdict;
 pub use words::{
     ParameterLine, QUANTILES, advice, cut_by_prior, least_predictive, parameter_lines,
 };

@@ -3,7 +3,7 @@
 use super::{ParameterLine, cut_by_prior, level_line, parameter_lines, round_line};
 use crate::error::Result;
 use crate::report::data::columns;
-use crate::run::{Findings, Summary};
+use crate::run::{Findings, Summary, Word};
 use didyma_plot::{escaped, number_to};
 use serde::Serialize;
 use std::fmt;
@@ -20,6 +20,9 @@ pub struct Overview {
     pub simulations: usize,
     /// Those of them that failed.
     pub failed: usize,
+    /// Warnings that no check of the verdict says.
+    #[serde(skip)]
+    pub notes: Vec<String>,
     /// Whether a line for each round is left out of the text.
     #[serde(skip)]
     pub without_rounds: bool,
@@ -30,13 +33,16 @@ impl Overview {
     pub fn of(findings: &Findings) -> Result<Self> {
         let (run, mut summary) = (findings.run(), findings.results().clone());
         let ((simulations, failed), mut parameters) = (run.counts()?, Vec::new());
+        let mut notes = findings.notes();
         if let Some(posterior) = findings.posterior() {
             let samples = columns(findings.samples()?.unwrap_or_default(), posterior.dim());
-            summary.warnings.extend(cut_by_prior(posterior.prior(), &samples));
+            let cut = cut_by_prior(posterior.prior(), &samples);
+            notes.extend(cut.clone());
+            summary.warnings.extend(cut);
             parameters = parameter_lines(posterior.prior(), &samples, summary.truth.as_deref());
             summary.verdict = Some(findings.verdict()?.clone());
         }
-        Ok(Self { summary, parameters, simulations, failed, without_rounds: false })
+        Ok(Self { summary, parameters, simulations, failed, notes, without_rounds: false })
     }
 
     /// What it is of and how far it has come.
@@ -67,7 +73,7 @@ impl Overview {
         }
     }
 
-    /// The same as HTML: a heading, the table of parameters, warnings.
+    /// The same as HTML: a heading, the verdict, the table of parameters, warnings.
     pub fn html(&self) -> String {
         let row = |p: &ParameterLine| {
             // Two digits of the spread.
@@ -82,16 +88,37 @@ impl Overview {
         let rows: String = self.parameters.iter().map(row).collect();
         let heads = ["parameter", "mean", "sd", "2.5 %", "median", "97.5 %", "true", "prior"];
         let heads: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
-        let warnings = self.summary.warnings.iter();
         let warnings: String =
-            warnings.map(|words| format!("<p>⚠ {}</p>\n", escaped(words))).collect();
+            self.notes.iter().map(|words| format!("<p>⚠ {}</p>\n", escaped(words))).collect();
         let table = match self.parameters.is_empty() {
             true => String::new(),
             false => {
                 format!("<table><thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table>\n")
             }
         };
-        format!("<p><b>{}</b></p>\n{table}{warnings}", escaped(&self.heading()))
+        format!(
+            "<p><b>{}</b></p>\n{}{table}{warnings}",
+            escaped(&self.heading()),
+            self.verdict_html()
+        )
+    }
+
+    /// The verdict's word with its reasons, of which a posterior that is trusted needs none.
+    fn verdict_html(&self) -> String {
+        let Some(verdict) = &self.summary.verdict else { return String::new() };
+        let (symbol, colour) = match verdict.word {
+            Word::Trust => ("✓", "#2d8a5b"),
+            Word::Check => ("!", "#d9822b"),
+            Word::DoNotTrust => ("✗", "#c1121f"),
+        };
+        let reasons = match verdict.word {
+            Word::Trust => String::new(),
+            _ => format!(": {}", escaped(&verdict.reasons.join("; "))),
+        };
+        format!(
+            "<p style=\"border-left: 4px solid {colour}; padding-left: 8px\"><b>{symbol} Verdict: {}</b>{reasons}</p>\n",
+            verdict.word
+        )
     }
 }
 

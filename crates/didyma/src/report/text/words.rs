@@ -1,9 +1,8 @@
 //! What is told of a run in words and tables.
 
-use super::commands::predicting;
 use crate::math::mean_and_deviation;
 use crate::problem::prior::{Marginal, Prior};
-use crate::report::data::{RunData, checks, joint_check};
+use crate::report::data::RunData;
 use didyma_plot::quantile;
 use serde::Serialize;
 
@@ -52,7 +51,7 @@ pub fn parameter_lines(
 
 /// p-value below which all summaries together count as not reproduced, or one of them by itself, divided by their number: of
 /// right posteriors at most one in twenty has the one warning, one in twenty the other, and one in ten any.
-const SURPRISING: f64 = 0.05;
+pub(super) const SURPRISING: f64 = 0.05;
 /// Share of samples within a hundredth of the prior's range at one end that means the prior cuts the posterior.
 const CUT: f64 = 0.05;
 
@@ -61,76 +60,15 @@ pub fn least_predictive(summaries: usize) -> usize {
     (2.0 * summaries as f64 / SURPRISING).ceil() as usize
 }
 
-/// What a reader should know before trusting the posterior.
+/// What a reader should know beside the verdict.
 pub fn advice(run: &RunData) -> Vec<String> {
-    let mut found = Vec::new();
-    let (done, all) = (run.summary.rounds.len(), run.manifest.config.rounds);
-    if !run.summary.finished {
-        found.push(format!("The run is unfinished: {done} of {all} rounds are done."));
-    }
-    found.extend(run.summary.warnings.iter().map(|warning| sentence(warning)));
+    let mut found: Vec<String> = run.notes.iter().map(|note| sentence(note)).collect();
     found.extend(
         run.failure.iter().map(|why| format!("The commonest failure of simulations: {why}")),
     );
     let samples = run.samples.iter();
     found.extend(samples.filter_map(|samples| cut_by_prior(&run.prior, samples)));
-    found.extend(missed(run).or_else(|| missed_together(run)));
     found
-}
-
-/// Summaries that simulations at the posterior do not reproduce, one by one, in a sentence.
-fn missed(run: &RunData) -> Option<String> {
-    let checks = checks(run);
-    let rare = SURPRISING / checks.len().max(1) as f64;
-    let missed: Vec<String> =
-        checks.into_iter().filter(|check| check.tail < rare).map(|check| check.name).collect();
-    (!missed.is_empty()).then(|| {
-        format!(
-            "Simulations at the posterior do not reproduce the observed {}: the model may be wrong there, or the \
-             posterior not yet good.",
-            missed.join(", ")
-        )
-    })
-}
-
-/// Summaries that are fine one by one, and not together, in a sentence.
-fn missed_together(run: &RunData) -> Option<String> {
-    let found = joint_check(run).filter(|found| found.p_value < SURPRISING)?;
-    let names: Vec<String> = run.observation.iter().map(|(name, _)| name.clone()).collect();
-    Some(format!(
-        "Simulations at the posterior do not reproduce the observed summaries together (p = {:.3}), above all {}: model or \
-         posterior may be wrong.",
-        found.p_value,
-        found.names(&names).join(", ")
-    ))
-}
-
-/// What was looked at, where nothing speaks against the posterior.
-pub(crate) fn reassurance(run: &RunData) -> String {
-    let mut looked = Vec::new();
-    if let Some(c2st) = run.summary.rounds.last().and_then(|round| round.scores.c2st_words(3)) {
-        looked.push(format!("the reference posterior (C2ST {c2st})"));
-    }
-    match checks(run).len() {
-        0 => {}
-        count => looked
-            .push(format!("simulations at the posterior ({count} summaries, each and together)")),
-    }
-    if run.samples.is_some() {
-        looked.push("the ends of the prior".to_owned());
-    }
-    match looked.is_empty() {
-        true => "Nothing could be checked yet.".to_owned(),
-        false => {
-            let looked = looked.join(", ");
-            let how = predicting(run);
-            let not = match checks(run).is_empty() {
-                true => format!(" Not looked at: simulations at the posterior ({how})."),
-                false => String::new(),
-            };
-            format!("Nothing speaks against this posterior. Looked at: {looked}.{not}")
-        }
-    }
 }
 
 fn sentence(words: &str) -> String {

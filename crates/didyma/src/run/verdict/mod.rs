@@ -46,6 +46,18 @@ pub enum Outcome {
     Bad,
 }
 
+impl Outcome {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::NotChecked => "not checked",
+            Self::Doubtful => "doubtful",
+            Self::Bad => "bad",
+        }
+    }
+}
+
 /// One thing that was looked at, or was not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
@@ -61,11 +73,11 @@ pub struct Check {
 }
 
 impl Check {
-    fn new(name: &str, outcome: Outcome, words: impl Into<String>, next: &str) -> Self {
+    pub(crate) fn new(name: &str, outcome: Outcome, words: impl Into<String>, next: &str) -> Self {
         Self { name: name.to_owned(), outcome, words: words.into(), next: next.to_owned() }
     }
 
-    fn good(name: &str, words: impl Into<String>) -> Self {
+    pub(crate) fn good(name: &str, words: impl Into<String>) -> Self {
         Self::new(name, Outcome::Good, words, "")
     }
 }
@@ -92,6 +104,12 @@ impl Verdict {
     /// The verdict of a calibration alone.
     pub fn of_calibration(calibration: &Checked) -> Self {
         Self::new(checks::calibration_checks(calibration))
+    }
+
+    /// The verdict with one more check.
+    #[must_use]
+    pub fn with(&self, check: Check) -> Self {
+        Self::new(self.checks.iter().cloned().chain([check]).collect())
     }
 
     /// The worst outcome decides. Without a calibration there is no trust.
@@ -125,14 +143,8 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "verdict: {}", self.word)?;
-        for check in &self.checks {
-            let mark = match check.outcome {
-                Outcome::Good => "good",
-                Outcome::NotChecked => "not checked",
-                Outcome::Doubtful => "doubtful",
-                Outcome::Bad => "bad",
-            };
-            write!(f, "\n  {mark:<11}  {}: {}", check.name, check.words)?;
+        for Check { name, outcome, words, .. } in &self.checks {
+            write!(f, "\n  {:<11}  {name}: {words}", outcome.name())?;
         }
         self.next.iter().try_for_each(|next| write!(f, "\n  next: {next}"))
     }
@@ -159,6 +171,8 @@ mod tests {
         assert_eq!((found.word, &*found.reasons), (Word::Check, &[calibration.to_owned()][..]));
         let found = verdict(&[(calibration, Good), ("members", Doubtful), ("failures", Doubtful)]);
         assert_eq!((found.word, found.reasons.len(), found.next.len()), (Word::Check, 2, 1));
+        let more = found.with(Check::new("more", Bad, "more", ""));
+        assert_eq!((more.word, more.checks.len(), found.checks.len()), (Word::DoNotTrust, 4, 3));
         let found = verdict(&[(calibration, Doubtful), ("members", Bad)]);
         assert_eq!((found.word, &*found.reasons[0]), (Word::DoNotTrust, "members"));
         let json = serde_json::to_value(&found).unwrap();
