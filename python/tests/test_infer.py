@@ -86,7 +86,7 @@ def test_what_a_result_tells(result: didyma.Result) -> None:
     assert theta.shape == x.shape == (240, 2)
     assert result.simulations(round=2)[0].shape == (120, 2) and result.failures() == []
     assert result.settings["train.steps"] == "20"
-    assert "<table>" in result.summary()._repr_html_()
+    assert "<table>" in result.summary()._repr_html_() and "Verdict: " in result._repr_html_()
     assert "<svg" in result._repr_html_() and "<table>" in result._repr_html_()
 
 
@@ -97,6 +97,10 @@ def test_figures_and_reports(result: didyma.Result, tmp_path: Path) -> None:
     assert (tmp_path / "pairs.png").read_bytes().startswith(b"\x89PNG")
     figure.save(tmp_path / "pairs.svg")
     result.plot("training").save(tmp_path / "training.svg")
+    for calibrated, kind in [(result.plot_ranks(), "ranks"), (result.plot_coverage(), "coverage")]:
+        assert calibrated.svg == result.plot(kind).svg and "95 of 100" in calibrated.caption
+    with pytest.raises(didyma.InputError, match="local needs(.*)didyma calibrate"):
+        result.plot_local()
     with pytest.raises(didyma.InputError, match=r"ends in \.svg or \.png"):
         figure.save(tmp_path / "pairs.pdf")
     with pytest.raises(didyma.InputError, match="there is no plot \"pears\": there are pairs"):
@@ -106,6 +110,8 @@ def test_figures_and_reports(result: didyma.Result, tmp_path: Path) -> None:
     assert result.plot("predictive", simulator=noisy_row, predictive=100).svg.startswith("<svg")
     plain = Path(result.report(tmp_path / "plain.html")).read_text()
     checked = Path(result.report(tmp_path / "checked.html", simulator=noisy_row, predictive=100)).read_text()
+    assert "Verdict: " in plain and "fig-ranks" in plain and "fig-coverage" in plain
+    assert "result.report(path, simulator=simulator)" in plain and "result.report(path" not in checked
     assert "fig-predictive" not in plain and "fig-predictive" in checked and "fig-pairs" in plain
 
 

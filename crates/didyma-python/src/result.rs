@@ -216,7 +216,23 @@ impl Result {
         drawn(py, &self.data(py, false, Prediction::default())?, "pairs")
     }
 
-    /// A figure: "pairs", "metrics", "training", "simulations", "predictive", "levels" or "time".
+    /// Where the true parameters of simulations lie in their posteriors, parameter by parameter: inside of the grey band if the
+    /// posterior is right.
+    fn plot_ranks(&self, py: Python<'_>) -> PyResult<Figure> {
+        drawn(py, &self.data(py, false, Prediction::default())?, "ranks")
+    }
+
+    /// How often regions of the posterior have the true parameters inside, against how often it says so.
+    fn plot_coverage(&self, py: Python<'_>) -> PyResult<Figure> {
+        drawn(py, &self.data(py, false, Prediction::default())?, "coverage")
+    }
+
+    /// Where the posterior is too high or too low at the observation, by a classifier. Needs a calibration that trained one.
+    fn plot_local(&self, py: Python<'_>) -> PyResult<Figure> {
+        drawn(py, &self.data(py, false, Prediction::default())?, "local")
+    }
+
+    /// A figure: "pairs", "metrics", "training", "ranks", "coverage", "local", "simulations", "predictive", "levels" or "time".
     ///
     /// "predictive" compares `predictive` simulations (1000) at draws of the posterior with the observation, and needs the
     /// run's simulator.

@@ -19,6 +19,8 @@ fn a_run_ends_with_its_report() {
     for part in ["two-moons by tgrr", "fig-pairs", "fig-metrics", "fig-levels", &fact, &point] {
         assert!(page.contains(part), "{part}");
     }
+    assert!(page.contains("Verdict: ") && page.contains("<b>simulations at the posterior</b>"));
+    assert!(!page.contains('`'), "commands are code");
 }
 
 #[test]
@@ -26,11 +28,13 @@ fn pages_and_figures_are_written() {
     let folder = Folder::new("report");
     let (page, figures) = (folder.file("page.html"), folder.file("figures"));
     let told = done(&["report", run(), "--out", &page, "--figures", &figures]);
-    assert!(told.contains(&page) && told.contains("7 figures"), "{told}");
+    assert!(told.contains(&page) && told.contains("9 figures"), "{told}");
     let first = std::fs::read(&page).expect("it was written");
     done(&["report", run(), "--out", &page, "--threads", "1"]);
     assert_eq!(first, std::fs::read(&page).expect("it was written"));
-    for name in ["pairs", "metrics", "training", "simulations", "predictive", "levels", "time"] {
+    let calibrated = ["ranks", "coverage"];
+    let others = ["pairs", "metrics", "training", "simulations", "predictive", "levels", "time"];
+    for name in others.into_iter().chain(calibrated) {
         let bitmap = std::fs::read(Path::new(&figures).join(format!("{name}.png")));
         assert!(bitmap.expect("it was written").starts_with(b"\x89PNG"), "{name}");
         let (svg, out) = (Path::new(&figures).join(format!("{name}.svg")), folder.file("one.svg"));
@@ -61,6 +65,8 @@ fn bad_input_is_told_and_nothing_is_written() {
     );
     let atomic = folder.file("atomic");
     done(&tiny("two-moons", &atomic, &["--method", "atomic"]));
+    let map = folder.file("map.png");
+    refused(&["plot", "local", run(), "--out", &map], &["local needs", "`didyma calibrate RUN`"]);
     refused(&["plot", "levels", &atomic, "--out", &levels], &["levels needs", "has levels"]);
     let taken = folder.write("taken", "a file");
     refused(&["report", run(), "--out", &out, "--figures", &taken], &["--figures", "taken"]);

@@ -141,8 +141,9 @@ pub(super) fn marked(text: &str) -> String {
     if parts.len() % 2 == 0 {
         return escaped(text);
     }
+    // A line does not end within an equation.
     let part = |(i, part): (usize, &&str)| match i % 2 {
-        0 => escaped(part),
+        0 => escaped(part).replace(" = ", "\u{a0}=\u{a0}"),
         _ => format!("<code>{}</code>", escaped(part)),
     };
     parts.iter().enumerate().map(part).collect()

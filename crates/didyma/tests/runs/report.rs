@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use didyma::calibration::LocalMap;
 use didyma::config::{Config, Profile};
 use didyma::estimator::Method;
 use didyma::prior::{Marginal, Prior};
-use didyma::report::{Comparison, Kind, Place, RunData, advice, page, png};
+use didyma::report::{Comparison, Kind, Place, RunData, page, png, verdict};
 use didyma::rng::{Purpose, Streams};
-use didyma::run::{Manifest, Recorder, RunDir};
+use didyma::run::{Check, Manifest, Outcome, Recorder, RunDir, Verdict, Word};
 use didyma::simulator::from_fn;
 use didyma::tasks::Task;
 use didyma::{Event, Observer, Problem, State, infer_from};
@@ -81,6 +82,8 @@ fn a_page_shows_everything_of_a_run() {
     for part in [
         "fig-pairs",
         "fig-training",
+        "fig-ranks",
+        "fig-coverage",
         "fig-simulations",
         "fig-predictive",
         "fig-levels",
@@ -89,15 +92,18 @@ fn a_page_shows_everything_of_a_run() {
         "didyma infer two-moons --method tgrr --rounds 2 --simulations 200 --seed 3",
         "--set flow.units=8",
         "estimator.coupling",
+        "</span> Verdict: ",
+        "<b>calibration</b>: ",
+        "<b>simulations at the posterior</b>: ",
     ] {
         assert!(html.contains(part), "{part}");
     }
     assert!(html.len() < 1_000_000, "{} bytes", html.len());
     stands_alone(&html);
-    assert_eq!(
-        figures(&runs),
-        ["pairs", "training", "simulations", "predictive", "levels", "time"]
-    );
+    assert!(!html.contains('`') && !html.contains("fig-local"));
+    let expected =
+        ["pairs", "training", "ranks", "coverage", "simulations", "predictive", "levels", "time"];
+    assert_eq!(figures(&runs), expected);
 }
 
 /// A page of four parameters is below 1 MB; how long it takes is told, not tested: machines here are shared.
@@ -124,7 +130,9 @@ fn unfinished_runs_are_drawn_and_marked() {
         let dir = folder.path().join(rounds.to_string());
         let runs = Comparison::new(vec![of_task(&dir, "two-moons", &config, rounds)]).unwrap();
         let html = page(&runs);
-        assert!(html.contains(&format!("The run is unfinished: {rounds} of 2 rounds are done.")));
+        let run = format!("<b>run</b>: {rounds} of 2 rounds are done");
+        assert_eq!(html.matches(&run).count(), 1, "{html}");
+        assert!(html.contains("Verdict: check") || html.contains("Verdict: do not trust"));
         assert_eq!(figures(&runs), expected);
     }
 }
@@ -147,6 +155,12 @@ fn runs_are_compared_by_cohort() {
     assert_eq!(runs.cohorts[0].runs.len(), 2);
     let html = page(&runs);
     assert!(html.contains("mg1: 3 methods, 4 runs") && html.contains("tgrr (2 seeds)"));
+    assert!(html.contains("<h2>Verdicts</h2>") && html.contains("fig-ranks"));
+    assert!(html.contains("for the first seed of each"));
+    for name in ["a", "b", "c", "d"] {
+        let row = format!("<tr><th scope=\"row\">{name}</th><td><span class=\"mark is-");
+        assert_eq!(html.matches(&row).count(), 1, "{name}");
+    }
     stands_alone(&html);
     let other = of_task(&folder.path().join("e"), "two-moons", &tiny(Method::Tgrr, 1), 9);
     let first = RunData::read(&folder.path().join("a"), false, 1).unwrap();
@@ -178,6 +192,16 @@ fn one_to_thirty_parameters_fit_a_page() {
         assert!(figures(&runs).contains(&"pairs"));
         let told = html.contains("24 others are in the table");
         assert_eq!(told, dim == 30);
+        let told = html.contains("Of 30 parameters the 3 least even are named");
+        assert_eq!(told, dim == 30);
+        // Nothing was simulated at the posterior: grey, with the way to do it.
+        let open =
+            "<span class=\"mark is-open\"><span aria-hidden=\"true\">–</span> not checked</span>";
+        assert!(
+            html.contains(open)
+                && html.contains("<code>didyma report DIR --predictive COUNT</code>")
+        );
+        assert!(!html.contains('`'));
         all.push(RunData::read(&dir, false, 1).unwrap());
     }
     let told = Comparison::new(all).unwrap_err().to_string();
@@ -195,7 +219,10 @@ fn predicted(data: &mut RunData, seed: u64, observed: impl FnOnce([f64; 2]) -> [
     let rows: Vec<[f64; 2]> = (0..200).map(|_| draw()).collect();
     data.observation = [("first", x_o[0]), ("second", x_o[1])].map(|(n, x)| (n.into(), x)).into();
     data.predictive = Some([0, 1].map(|i| rows.iter().map(|row| row[i]).collect()).into());
-    advice(data).into_iter().find(|words| words.contains("do not reproduce")).unwrap_or_default()
+    let check = verdict(data).checks.pop().unwrap();
+    assert_eq!(check.name, "simulations at the posterior");
+    assert_eq!(check.outcome == Outcome::Doubtful, check.words.contains("do not reproduce"));
+    if check.outcome == Outcome::Doubtful { check.words } else { String::new() }
 }
 
 /// Of right posteriors at most one in ten has a warning of its simulations: of 400, by a standard error of 1.5 %, four of
@@ -212,4 +239,46 @@ fn simulations_at_the_posterior_are_checked_one_by_one_and_together() {
     }
     let one = predicted(&mut data, 1, |x| [9.0, x[1]]);
     assert!(one.contains("do not reproduce the observed first:"), "{one}");
+}
+
+/// Simulations at the posterior may turn trust into check, and those that were not made leave the word as it is.
+#[test]
+fn the_word_of_a_page_counts_simulations_at_the_posterior() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut data = of_task(folder.path(), "two-moons", &tiny(Method::Tgrr, 4), 9);
+    let (name, words, next) = ("calibration".to_owned(), "fine".to_owned(), String::new());
+    let check = Check { name, outcome: Outcome::Good, words: words.clone(), next };
+    let (reasons, next) = (vec![words], Vec::new());
+    data.verdict = Verdict { word: Word::Trust, reasons, checks: vec![check], next };
+    predicted(&mut data, 1, |_| [1.0, -1.0]);
+    let found = verdict(&data);
+    assert_eq!((found.word, found.reasons.len(), found.next.len()), (Word::Check, 1, 1));
+    data.predictive = None;
+    let found = verdict(&data);
+    assert_eq!((found.word, found.checks[1].outcome), (Word::Trust, Outcome::NotChecked));
+    let html = page(&Comparison::new(vec![data]).unwrap());
+    assert!(html.contains("<section class=\"verdict is-good\"") && html.contains("Verdict: trust"));
+    assert_eq!(html.matches("mark is-good").count(), 2, "the heading and the calibration");
+}
+
+/// A map that a classifier made is drawn, and without one the figure says what to do.
+#[test]
+fn a_local_map_is_drawn_where_there_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut data = of_task(folder.path(), "two-moons", &tiny(Method::Tgrr, 5), 9);
+    let samples = data.samples.clone().unwrap();
+    let row = |i: usize| [samples[0][i], samples[1][i]];
+    let theta: Vec<f64> = (0..300).flat_map(row).collect();
+    let probability = (0..300).map(|i| if samples[0][i] > 0.0 { 0.8 } else { 0.3 }).collect();
+    let map = LocalMap { p_value: 0.01, statistic: 0.05, theta, probability };
+    data.calibration.as_mut().unwrap().local = Some(map);
+    let runs = Comparison::new(vec![data]).unwrap();
+    let figure = Kind::Local.draw(&runs, Place::Page).unwrap();
+    for part in ["var(--diverging-6)", "var(--diverging-1)", "3 times too high or more"] {
+        assert!(figure.svg.contains(part), "{part}");
+    }
+    assert!(figure.caption.contains("in 1 of 100 cases, so that the colours mean something"));
+    assert!(figures(&runs).contains(&"local") && page(&runs).contains("fig-local"));
+    let needs = Kind::Local.needs().to_string();
+    assert!(needs.ends_with("at the observation: calibrate the run"), "{needs}");
 }

@@ -90,8 +90,8 @@ fn panel(
         _ => String::new(),
     };
     frame.title(canvas, &format!("{}{p}", regions.title));
-    draw_band(canvas, &frame, band, |_, share| share);
     frame.y_axis(canvas, "share inside, in truth");
+    draw_band(canvas, &frame, band, |_, share| share);
     frame.x_axis(canvas, "share inside, by the posterior");
     let diagonal = [frame.place(0.0, 0.0), frame.place(1.0, 1.0)];
     canvas.lines([diagonal.as_slice()], Stroke::new(Ink::Reference, 1.2).dashed());

@@ -38,12 +38,13 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
     scale(&mut canvas, (LEFT, ABOVE));
     let views: Vec<Range> =
         shown.iter().map(|&i| view([&*map.theta[i]], None, map.run.support(i))).collect();
+    let height = map.height(&shown, &views);
     for (row, column) in (0..shown.len()).flat_map(|r| (0..=r).map(move |c| (r, c))) {
         let corner = (LEFT + column as f64 * step, top + row as f64 * step);
         let [x, y] = [column, row].map(|k| Scale::new(views[k].0, views[k].1));
         let frame = Frame { corner, size: (cell, cell), x, y };
         if row == column {
-            map.alone(&mut canvas, frame, (shown[row], views[row]), row == 0);
+            map.alone(&mut canvas, frame, (shown[row], views[row]), (row == 0, height));
         } else {
             map.together(&mut canvas, &frame, (shown[column], shown[row]));
         }
@@ -88,11 +89,10 @@ impl<'a> Map<'a> {
         canvas: &mut Canvas,
         frame: Frame,
         (parameter, range): (usize, Range),
-        first: bool,
+        (first, height): (bool, Scale),
     ) {
         let bins = self.bins(parameter, range);
-        let off = bins.iter().flatten().map(|mean| (mean - 0.5).abs()).fold(0.12, f64::max);
-        let frame = Frame { y: Scale::new(0.5 - 1.2 * off, 0.5 + 1.2 * off), ..frame };
+        let frame = Frame { y: height, ..frame };
         if first {
             frame.y_axis(canvas, "mean probability");
         }
@@ -107,6 +107,13 @@ impl<'a> Map<'a> {
         let label = Label::new(11.0, Ink::Muted, Anchor::Start);
         canvas.text((frame.corner.0 + 6.0, frame.corner.1 + 15.0), "too high", label);
         canvas.text((frame.corner.0 + 6.0, frame.bottom() - 7.0), "too low", label);
+    }
+
+    /// One scale for the bars of all parameters, as far below ½ as above.
+    fn height(&self, shown: &[usize], views: &[Range]) -> Scale {
+        let means = shown.iter().zip(views).flat_map(|(&i, &range)| self.bins(i, range));
+        let off = means.flatten().map(|mean| (mean - 0.5).abs()).fold(0.12, f64::max);
+        Scale::new(0.5 - 1.2 * off, 0.5 + 1.2 * off)
     }
 
     /// The mean probability in each bin of a parameter; none where too few draws lie.
@@ -128,11 +135,14 @@ impl<'a> Map<'a> {
         let (mean, spread) = mean_and_deviation(probability);
         let title = "Where the posterior is too high or too low".to_owned();
         let whose = if several { format!(" Drawn for {}.", self.run.name) } else { String::new() };
+        let noise = match *p_value < 0.05 {
+            true => "so that the colours mean something",
+            false => "so that the colours may well be noise",
+        };
         let caption = format!(
-            "A classifier looks at draws of the posterior at the observation: brown where it takes the posterior to be too high, \
-             blue where too low, grey where it sees no difference; on the diagonal, its mean probability by parameter, ½ if all is \
-             well. An exact posterior is told apart as well as this in {:.0} of 100 cases: if they are many, the colours are \
-             noise.{whose}",
+            "A classifier looks at draws of the posterior at the observation: orange where it takes the posterior to be too high, \
+             blue where too low, grey where it sees no difference; on the diagonal, its mean probability by parameter, ½ where all \
+             is well. An exact posterior is told apart as well as this in {:.0} of 100 cases, {noise}.{whose}",
             100.0 * p_value
         );
         let told = format!(

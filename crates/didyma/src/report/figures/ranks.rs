@@ -44,9 +44,10 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         let stroke = Stroke { width: 2.4, ..line.stroke };
         Some((line.name.clone()?, Style { stroke, mark: None }))
     };
-    let legend = Legend::new(lines.iter().filter_map(entry).collect(), WIDTH);
+    let order = told_order(&lines);
+    let legend = Legend::new(order.iter().copied().filter_map(entry).collect(), WIDTH);
     // Lines of several runs in one panel have no room for bars.
-    let bars = if all.len() == 1 { least_even(&lines) } else { &[] };
+    let bars = if all.len() == 1 { &order[..order.len().min(MOST)] } else { &[] };
     let top = ABOVE + legend.height();
     let rows = bars.len().div_ceil(ACROSS) as f64;
     let below = if bars.is_empty() { 0.0 } else { 22.0 + rows * STEP.1 };
@@ -89,6 +90,8 @@ fn of_one(ranks: &[RankCheck]) -> Vec<Line<'_>> {
     let thin = if ranks.len() > MOST { ranks.len() - NAMED } else { 0 };
     let line = |(place, &i): (usize, &usize)| {
         let (name, stroke) = match place.checked_sub(thin) {
+            // The last of many is the least even.
+            Some(number) if thin > 0 => coloured((NAMED - 1 - number, &ranks[i])),
             Some(number) => coloured((number, &ranks[i])),
             None => (None, Stroke::new(Ink::Muted, 0.7)),
         };
@@ -97,9 +100,10 @@ fn of_one(ranks: &[RankCheck]) -> Vec<Line<'_>> {
     order.iter().enumerate().map(line).collect()
 }
 
-/// The lines that have a histogram: all, or of many the last ones, which are the least even.
-fn least_even<'b, 'a>(lines: &'b [Line<'a>]) -> &'b [Line<'a>] {
-    &lines[lines.len().saturating_sub(MOST)..]
+/// The order of legend and histograms: that of the parameters, or of many the least even first.
+fn told_order<'b, 'a>(lines: &'b [Line<'a>]) -> Vec<&'b Line<'a>> {
+    let many = lines.iter().any(|line| line.name.is_none()) && lines.len() > MOST;
+    if many { lines.iter().rev().collect() } else { lines.iter().collect() }
 }
 
 /// The distribution functions less that of uniform numbers, and the band that an exact posterior stays in.
@@ -112,11 +116,11 @@ fn differences(canvas: &mut Canvas, corner: (f64, f64), lines: &[Line], band: &B
     let of_band = band.points.iter().zip(band.low.iter().zip(&band.high));
     let of_band = of_band.flat_map(|(at, (low, high))| [at - low, high - at]);
     let heights = curves.iter().flatten().map(|(_, height)| height.abs());
-    let reach = 1.2 * heights.chain(of_band).fold(0.02, f64::max);
+    let reach = 1.3 * heights.chain(of_band).fold(0.02, f64::max);
     let (x, y) = (Scale::new(0.0, 1.0), Scale::new(-reach, reach));
     let frame = Frame { corner, size: (WIDTH, HEIGHT), x, y };
-    draw_band(canvas, &frame, band, |at, share| share - at);
     frame.y_axis(canvas, "share below, minus expected");
+    draw_band(canvas, &frame, band, |at, share| share - at);
     frame.x_axis(
         canvas,
         "place of the true value among draws of the posterior (0 below all, 1 above all)",
@@ -130,14 +134,23 @@ fn differences(canvas: &mut Canvas, corner: (f64, f64), lines: &[Line], band: &B
         canvas.telling(&words, |canvas| canvas.lines([points.as_slice()], line.stroke));
     }
     frame.border(canvas);
-    let label = Label::new(11.0, Ink::Muted, Anchor::End);
-    let at = |y: f64| (frame.right() - 8.0, y);
-    canvas.text(at(corner.1 + 16.0), "above all along: the posterior is too high", label);
-    canvas.text(at(frame.bottom() - 8.0), "below all along: the posterior is too low", label);
+    hint(canvas, (frame.right(), corner.1 + 16.0), "above all along: the posterior is too high");
+    hint(
+        canvas,
+        (frame.right(), frame.bottom() - 8.0),
+        "below all along: the posterior is too low",
+    );
+}
+
+/// Words inside of the panel, before its right edge and above its grid.
+fn hint(canvas: &mut Canvas, (right, y): (f64, f64), words: &str) {
+    let width = 6.4 * words.chars().count() as f64;
+    canvas.rectangle((right - 8.0 - width, y - 11.0), (width + 4.0, 15.0), Ink::Paper, 1.0);
+    canvas.text((right - 8.0, y), words, Label::new(11.0, Ink::Muted, Anchor::End));
 }
 
 /// Histograms of the places, with the band of the bars of an exact posterior.
-fn histograms(canvas: &mut Canvas, top: f64, lines: &[Line]) {
+fn histograms(canvas: &mut Canvas, top: f64, lines: &[&Line]) {
     let counts = lines.iter().map(|line| line.rank.places.len());
     let Some(rows) = counts.max() else { return };
     let bars = (rows / 15).clamp(5, 20);
@@ -171,14 +184,14 @@ fn bars_of(
         number(*width)
     );
     canvas.telling(&words, |canvas| {
+        let corner = frame.place(0.0, band.1);
+        let size = (frame.size.0, frame.up(band.0) - corner.1);
+        canvas.rectangle(corner, size, Ink::Reference, 0.25);
         for (left, right, height) in histogram.iter().filter(|bar| bar.2 > 0.0) {
             let corner = frame.place(left, height);
             let size = (frame.across(right) - corner.0 - 1.0, frame.bottom() - corner.1);
             canvas.rectangle(corner, size, line.stroke.ink, 0.6);
         }
-        let corner = frame.place(0.0, band.1);
-        let size = (frame.size.0, frame.up(band.0) - corner.1);
-        canvas.rectangle(corner, size, Ink::Reference, 0.25);
     });
     let even = frame.up(1.0);
     canvas.line(
