@@ -138,7 +138,7 @@ fn look(outcome: Outcome) -> (&'static str, &'static str) {
 pub(super) fn marked(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     // A backtick without another stays what it is.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escaped(text);
     }
     // A line does not end within an equation.
