@@ -43,6 +43,9 @@ pub(crate) fn word(remedy: &Remedy) -> String {
         Remedy::StateProposal => "say their proposal",
         Remedy::Abc => "try didyma abc",
         Remedy::Predictive => "`didyma report --predictive` for a problem of your own",
+        Remedy::NewSimulations => {
+            "make new simulations for it (didyma calibrate DIR --simulations N)"
+        }
         Remedy::Cpu => "choose --device cpu",
         Remedy::CpuOrMethod => "choose --device cpu, or another --method",
     };

@@ -48,6 +48,9 @@ pub fn word(remedy: &Remedy) -> String {
         Remedy::StateProposal => "say where they come from, as proposal=prior",
         Remedy::Abc => "try `didyma abc` on the command line",
         Remedy::Predictive => "a report with its simulator: result.report(path, simulator=...)",
+        Remedy::NewSimulations => {
+            "make new simulations for it: result.calibrate(simulator, simulations=1000)"
+        }
         Remedy::Cpu => "choose device=\"cpu\"",
         Remedy::CpuOrMethod => "choose device=\"cpu\", or another method",
     };

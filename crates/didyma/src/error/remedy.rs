@@ -60,6 +60,8 @@ pub enum Remedy {
     Abc,
     /// Simulate at the posterior for a report.
     Predictive,
+    /// Make new simulations for a calibration.
+    NewSimulations,
     /// Compute on the CPU.
     Cpu,
     /// Compute on the CPU, or take another method.
@@ -89,6 +91,7 @@ impl Remedy {
             Self::StateProposal,
             Self::Abc,
             Self::Predictive,
+            Self::NewSimulations,
             Self::Cpu,
             Self::CpuOrMethod,
         ]
@@ -126,6 +129,7 @@ impl fmt::Display for Remedy {
             Self::StateProposal => "state their proposal",
             Self::Abc => "approximate it by ABC",
             Self::Predictive => "a report with simulations at the posterior",
+            Self::NewSimulations => "make new simulations for it",
             Self::Cpu => "choose the CPU",
             Self::CpuOrMethod => "choose the CPU, or another method",
         })

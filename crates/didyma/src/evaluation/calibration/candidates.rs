@@ -76,6 +76,11 @@ impl Candidates {
         self.statistics.len()
     }
 
+    /// A statistic of a candidate.
+    pub fn value(&self, statistic: usize, set: usize, candidate: usize) -> f64 {
+        self.statistics[statistic][set * self.each + candidate]
+    }
+
     /// Weights of the candidates of a set, which sum to 1.
     pub fn weights(&self, set: usize) -> &[f64] {
         &self.weights[set * self.each..(set + 1) * self.each]
