@@ -1,11 +1,13 @@
 //! Runs in words: while they go on, in short, and what to know before trusting them.
 
+mod calibration;
 mod commands;
 mod levels;
 mod narrator;
 mod overview;
 mod words;
 
+pub use calibration::CalibrationReport;
 pub use commands::command;
 use levels::level_line;
 pub(super) use levels::level_table;
