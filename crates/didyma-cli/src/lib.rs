@@ -22,6 +22,8 @@ use std::sync::OnceLock;
 /// 0 to 255, as shells count.
 type ExitCode = u8;
 const DONE: ExitCode = 0;
+/// The job was done, and what it looked at is not as it should be.
+const FAILED: ExitCode = 1;
 /// The code that shells have for a program that Ctrl-C ended.
 const STOPPED: ExitCode = 130;
 

@@ -44,6 +44,9 @@ pub(crate) fn word(remedy: &Remedy) -> String {
         Remedy::Abc => "try didyma abc",
         Remedy::Predictive => "`didyma report --predictive` for a problem of your own",
         Remedy::Calibrate => "run `didyma calibrate RUN`",
+        Remedy::NewSimulations => {
+            "make new simulations for it (didyma calibrate DIR --simulations N)"
+        }
         Remedy::Cpu => "choose --device cpu",
         Remedy::CpuOrMethod => "choose --device cpu, or another --method",
     };

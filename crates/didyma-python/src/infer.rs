@@ -166,7 +166,7 @@ fn go_on(
 }
 
 /// How the function of a run is called, if it is a run of one.
-fn batch_of(manifest: &Manifest) -> Option<usize> {
+pub fn batch_of(manifest: &Manifest) -> Option<usize> {
     match manifest.problem.as_ref()?.source {
         Source::Function { batch } => Some(batch),
         _ => None,
@@ -233,11 +233,11 @@ fn noted(py: Python<'_>, error: PyErr, text: &str) -> PyErr {
 
 /// While it lives, forked processes let go of a run's lock.
 #[cfg(unix)]
-struct Held(Option<i32>);
+pub struct Held(Option<i32>);
 
 #[cfg(unix)]
 impl Held {
-    fn new(py: Python<'_>, run: &RunDir) -> PyResult<Self> {
+    pub fn new(py: Python<'_>, run: &RunDir) -> PyResult<Self> {
         let descriptor = run.lock_descriptor();
         py.import("didyma._fork")?.call_method1("hold", (descriptor,))?;
         Ok(Self(descriptor))

@@ -3,6 +3,7 @@
 
 mod arrays;
 mod batches;
+mod calibrate;
 mod caller;
 mod choices;
 mod device;

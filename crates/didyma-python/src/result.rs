@@ -1,6 +1,7 @@
 //! What a run came to: summary, figures, page, files.
 
 use crate::arrays::{limited, matrix, whole};
+use crate::calibrate::Call;
 use crate::errors::{Kind, python};
 use crate::figures::{Drawing, Figure, Summary, drawn};
 use crate::folder::{Folder, copied};
@@ -13,7 +14,7 @@ use didyma::levels::LevelStudy;
 use didyma::parallel;
 use didyma::report::{Comparison, Overview, page, write_page};
 use didyma::rng::Streams;
-use didyma::run::{Findings, Manifest, RunDir, Summary as Summarised};
+use didyma::run::{CalibrationRequest, Findings, Manifest, RunDir, Summary as Summarised};
 use didyma::storage::write_whole;
 use numpy::PyArray2;
 use pyo3::exceptions::PyException;
@@ -45,13 +46,18 @@ pub struct Result {
     folder: Mutex<Folder>,
     posterior: Posterior,
     manifest: Manifest,
-    overview: Arc<Overview>,
+    /// A calibration puts another in its place.
+    overview: Mutex<Arc<Overview>>,
 }
 
 impl Result {
     pub fn new(folder: Folder, posterior: Law, manifest: Manifest, overview: Overview) -> Self {
-        let (posterior, overview) = (posterior.into(), Arc::new(overview));
+        let (posterior, overview) = (posterior.into(), Mutex::new(Arc::new(overview)));
         Self { folder: Mutex::new(folder), posterior, manifest, overview }
+    }
+
+    fn overview(&self) -> Arc<Overview> {
+        Arc::clone(&self.overview.lock().expect("nothing panics with it"))
     }
 
     /// The result of a run from the disk.
@@ -105,7 +111,8 @@ impl Result {
     /// Where its pictures come from.
     pub fn source(&self) -> Drawing {
         let folder = self.folder.lock().expect("nothing panics with it");
-        let Summarised { task, method, seed, .. } = &self.overview.summary;
+        let overview = self.overview();
+        let Summarised { task, method, seed, .. } = &overview.summary;
         let name = (!folder.is_kept()).then(|| format!("{task} by {method}, seed {seed}"));
         Drawing { path: folder.path().to_owned(), name }
     }
@@ -134,12 +141,12 @@ impl Result {
     /// Whether all rounds are done.
     #[getter]
     fn finished(&self) -> bool {
-        self.overview.summary.finished
+        self.overview().summary.finished
     }
 
     /// In short: rounds, a table of the parameters, warnings. Print it, or let a notebook show it.
     fn summary(&self) -> Summary {
-        Summary(Arc::clone(&self.overview))
+        Summary(self.overview())
     }
 
     /// The simulations that succeeded: theta of shape (N, D) and x of shape (N, L), of all rounds or of one.
@@ -198,6 +205,47 @@ impl Result {
             let mut flow = run.trained_flow(parallel::cores())?;
             LevelStudy::of_flow(&config, &flow, HIGHEST, budget).run(&mut flow, Streams::new(seed))
         })?;
+        dict(py, &report)
+    }
+
+    /// The verdict on the posterior: a dict with its word ("trust", "check" or "do not trust"), reasons, all checks, and what to do next.
+    #[getter]
+    fn verdict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dict(py, &self.overview().summary.verdict)
+    }
+
+    /// Whether the probabilities that the posterior states come true: every statistic and the verdict, as a dict; `didyma
+    /// calibrate` prints the same. It is stored beside the run, and `verdict` follows it.
+    ///
+    /// simulator, simulations: by default simulations of the run answer that training never saw. `simulations` makes so many new
+    ///     ones, near the observation: a sharper test. They are stored as they come: after a Ctrl-C the same call continues. A run of
+    ///     a Python function needs its `simulator`.
+    /// conformal: also give levels of credible regions that have the coverage they state, on average over parameters of the
+    ///     prior near the observation; new simulations are spread evenly for it.
+    /// local: train the local test, a classifier's view of the posterior at the observation.
+    /// held_out: ask the run's own simulations again, also where new ones are stored.
+    /// executor: as of `infer`.
+    /// retry_failed: make failed new simulations again.
+    #[pyo3(signature = (
+        simulator=None, simulations=None, *, conformal=false, local=true, held_out=false, executor=None, retry_failed=false
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn calibrate<'py>(
+        &self,
+        py: Python<'py>,
+        simulator: Option<&Bound<'py, PyAny>>,
+        simulations: Option<&Bound<'py, PyAny>>,
+        conformal: bool,
+        local: bool,
+        held_out: bool,
+        executor: Option<&Bound<'py, PyAny>>,
+        retry_failed: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = CalibrationRequest { local, conformal, held_out };
+        let page = self.folder.lock().expect("nothing panics with it").is_kept();
+        let call = Call { simulator, simulations, executor, request, retry_failed, page };
+        let (report, overview) = call.answer(py, self.path(), self.manifest.clone())?;
+        *self.overview.lock().expect("nothing panics with it") = Arc::new(overview);
         dict(py, &report)
     }
 
@@ -295,7 +343,7 @@ impl Result {
     }
 
     fn __repr__(&self) -> String {
-        self.overview.to_string()
+        self.overview().to_string()
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
@@ -305,7 +353,7 @@ impl Result {
             Err(error) if error.is_instance_of::<PyException>(py) => String::new(),
             Err(error) => return Err(error),
         };
-        Ok(format!("{}<div style=\"max-width: 48em\">{figure}</div>", self.overview.html()))
+        Ok(format!("{}<div style=\"max-width: 48em\">{figure}</div>", self.overview().html()))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (PathBuf,))> {

@@ -49,6 +49,9 @@ pub fn word(remedy: &Remedy) -> String {
         Remedy::Abc => "try `didyma abc` on the command line",
         Remedy::Predictive => "a report with its simulator: result.report(path, simulator=...)",
         Remedy::Calibrate => "run `didyma calibrate RUN` on the command line",
+        Remedy::NewSimulations => {
+            "make new simulations for it: result.calibrate(simulator, simulations=1000)"
+        }
         Remedy::Cpu => "choose device=\"cpu\"",
         Remedy::CpuOrMethod => "choose device=\"cpu\", or another method",
     };

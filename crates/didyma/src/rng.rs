@@ -107,6 +107,10 @@ pub enum Purpose {
     HeldOut = 42,
     /// Uniform numbers that share out the weight at the place of held-out parameters.
     HeldOutPlaces = 43,
+    /// Candidates that a local test tells held-out parameters from.
+    LocalPairs = 44,
+    /// Draws of q at the observation that a local test evaluates its classifiers at.
+    LocalDraws = 45,
 }
 
 /// All random streams of a run.

@@ -6,8 +6,9 @@ use clap::builder::{StyledStr, Styles};
 use std::fmt::Write;
 
 /// Headings, and the commands under them, in the order of the help.
-const HEADINGS: [(&str, &[&str]); 6] = [
+const HEADINGS: [(&str, &[&str]); 7] = [
     ("Infer", &["infer", "resume"]),
+    ("Trust", &["calibrate", "evaluate"]),
     ("Your own simulator", &["init", "check", "simulate"]),
     (
         "Look",
@@ -18,7 +19,6 @@ const HEADINGS: [(&str, &[&str]); 6] = [
             "plot",
             "sample",
             "log-density",
-            "evaluate",
             "settings",
             "tasks",
             "devices",

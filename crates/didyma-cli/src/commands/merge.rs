@@ -27,12 +27,7 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
     if repaired > 0 {
         text += &format!(", {repaired} successes in place of failures");
     }
-    if different > 0 {
-        tell(&format!(
-            "warning: {different} simulations were there already with another outcome, which was kept: the simulator does \
-             not give the same for the same seed"
-        ));
-    }
+    warn_of_others(different);
     let dir = args.dir.display();
     let finished = round > run.manifest().config.rounds;
     text += &match missing {
@@ -41,6 +36,16 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
         missing => format!("; round {round} lacks {missing} of {total}"),
     };
     print(&text)
+}
+
+/// Tells of simulations that came with another outcome than before.
+pub fn warn_of_others(different: usize) {
+    if different > 0 {
+        tell(&format!(
+            "warning: {different} simulations were there already with another outcome, which was kept: the simulator does \
+             not give the same for the same seed"
+        ));
+    }
 }
 
 /// The unfinished round, the simulations that it lacks, and those that it needs.

@@ -3,6 +3,7 @@
 mod abc;
 mod alpha;
 mod bench;
+mod calibrate;
 mod check;
 mod devices;
 mod evaluate;
@@ -53,6 +54,7 @@ pub enum Command {
     Watch(watch::WatchArgs),
     Sample(sample::SampleArgs),
     Evaluate(evaluate::EvaluateArgs),
+    Calibrate(calibrate::CalibrateArgs),
     LogDensity(log_density::LogDensityArgs),
     Report(report::ReportArgs),
     Plot(plot::PlotArgs),
@@ -83,6 +85,7 @@ impl Command {
             Self::Watch(args) => watch::run(args),
             Self::Sample(args) => sample::run(args),
             Self::Evaluate(args) => evaluate::run(args),
+            Self::Calibrate(args) => calibrate::run(args),
             Self::LogDensity(args) => log_density::run(args),
             Self::Report(args) => report::run(args),
             Self::Plot(args) => plot::run(args),

@@ -84,25 +84,35 @@ impl ResumeArgs {
 
     /// The problem of a run where it is not built in.
     pub fn problem_of(&self, manifest: &Manifest) -> anyhow::Result<Option<ProblemRecord>> {
-        self.program.check(manifest.problem.as_ref())?;
-        let mut problem = match (&self.problem, &manifest.problem) {
-            (Some(path), Some(before)) => {
-                let problem = ProblemFile::read(path)?.problem;
-                same_question(&problem, before, path, &self.dir)?;
-                problem
-            }
-            (Some(path), None) => bail!(
-                "--problem is {}, but {} is a run of the built-in task {}: leave it out",
-                path.display(),
-                self.dir.display(),
-                manifest.task
-            ),
-            (None, Some(problem)) => problem.clone(),
-            (None, None) => return Ok(None),
-        };
-        self.program.apply(&mut problem);
-        Ok(Some(problem))
+        problem_of(manifest, self.problem.as_deref(), &self.program, &self.dir)
     }
+}
+
+/// The problem of a run in `dir` where it is not built in: that of a file, if one is given, which must ask the same.
+pub fn problem_of(
+    manifest: &Manifest,
+    file: Option<&Path>,
+    program: &ProgramArgs,
+    dir: &Path,
+) -> anyhow::Result<Option<ProblemRecord>> {
+    program.check(manifest.problem.as_ref())?;
+    let mut problem = match (file, &manifest.problem) {
+        (Some(path), Some(before)) => {
+            let problem = ProblemFile::read(path)?.problem;
+            same_question(&problem, before, path, dir)?;
+            problem
+        }
+        (Some(path), None) => bail!(
+            "--problem is {}, but {} is a run of the built-in task {}: leave it out",
+            path.display(),
+            dir.display(),
+            manifest.task
+        ),
+        (None, Some(problem)) => problem.clone(),
+        (None, None) => return Ok(None),
+    };
+    program.apply(&mut problem);
+    Ok(Some(problem))
 }
 
 /// Simulations of another question would spoil a run.

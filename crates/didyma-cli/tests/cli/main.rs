@@ -1,6 +1,7 @@
 //! The command line as a user meets it: output, help, and what happens to bad input.
 
 mod bench;
+mod calibrate;
 mod cluster;
 mod crashes;
 mod damage;

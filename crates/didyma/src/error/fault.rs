@@ -32,6 +32,18 @@ pub enum Fault {
     OtherRun,
     /// No round is finished, so that there is no posterior yet.
     NoRound,
+    /// Some rounds are not finished, and what is asked for needs all.
+    Unfinished {
+        /// Finished rounds.
+        done: usize,
+        /// All of them.
+        rounds: usize,
+    },
+    /// The simulations that there are cannot calibrate it.
+    Uncalibrated {
+        /// The reason.
+        why: String,
+    },
     /// Another process works on it.
     Locked {
         /// Its number, where the system tells.
@@ -87,6 +99,10 @@ impl Fault {
             Self::SeedsExist => format!("{dir} already holds runs of several seeds"),
             Self::OtherRun => format!("{dir} holds another run than the ones beside it"),
             Self::NoRound => format!("{dir} has no posterior yet, since no round is finished"),
+            Self::Unfinished { done, rounds } => {
+                format!("{dir} is not finished ({done} of {rounds} rounds are)")
+            }
+            Self::Uncalibrated { why } => format!("{dir} cannot be calibrated, {why}"),
             Self::Locked { process: Some(number) } => {
                 format!("another process (number {number}) works on {dir}")
             }
@@ -115,6 +131,8 @@ impl Fault {
             Self::SeedsExist => format!("{}, or {another}", keep("them")),
             Self::Differs { .. } => format!("{another}, or {}", keep("that one")),
             Self::NoRound => keep("the run"),
+            Self::Unfinished { .. } => format!("{resume} first"),
+            Self::Uncalibrated { .. } => word(&Remedy::NewSimulations),
             Self::NotBegun => word(&Remedy::SameDirectory),
             Self::Missing => {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();

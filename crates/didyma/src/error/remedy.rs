@@ -62,6 +62,8 @@ pub enum Remedy {
     Predictive,
     /// Calibrate the posterior of a finished run.
     Calibrate,
+    /// Make new simulations for a calibration.
+    NewSimulations,
     /// Compute on the CPU.
     Cpu,
     /// Compute on the CPU, or take another method.
@@ -92,6 +94,7 @@ impl Remedy {
             Self::Abc,
             Self::Predictive,
             Self::Calibrate,
+            Self::NewSimulations,
             Self::Cpu,
             Self::CpuOrMethod,
         ]
@@ -130,6 +133,7 @@ impl fmt::Display for Remedy {
             Self::Abc => "approximate it by ABC",
             Self::Predictive => "a report with simulations at the posterior",
             Self::Calibrate => "calibrate the run",
+            Self::NewSimulations => "make new simulations for it",
             Self::Cpu => "choose the CPU",
             Self::CpuOrMethod => "choose the CPU, or another method",
         })

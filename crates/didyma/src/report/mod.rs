@@ -13,6 +13,6 @@ pub use didyma_plot::Place;
 pub use figures::{Figure, Kind, level_plot, png};
 pub use page::{page, write_page};
 pub use text::{
-    Line, Narrator, Overview, ParameterLine, QUANTILES, advice, command, cut_by_prior,
-    least_predictive, opening, parameter_lines, round_line, verdict,
+    CalibrationReport, Line, Narrator, Overview, ParameterLine, QUANTILES, advice, command,
+    cut_by_prior, least_predictive, opening, parameter_lines, round_line, verdict,
 };

@@ -1,8 +1,9 @@
 //! Faults of SQLite and of the system as faults of a run.
 
-use crate::error::Fault;
+use crate::error::{Error, Fault, FileFault};
 use rusqlite::ErrorCode;
 use std::io::ErrorKind;
+use std::path::Path;
 
 const MAKE_ROOM: &str = "make room on the disk";
 const REPAIR: &str = "make room on the disk or repair it";
@@ -52,11 +53,27 @@ impl From<std::io::Error> for Fault {
     }
 }
 
+/// A fault of a database of simulations that is not that of a run.
+pub(super) fn of_shard(path: &Path, fault: Fault) -> Error {
+    let path = path.to_owned();
+    let fault = match fault {
+        Fault::Database(fault) => return Error::ModelFile { path, fault },
+        Fault::NotBegun => {
+            let fault = FileFault::Foreign("a shard (nothing has begun in it)".to_owned());
+            return Error::ModelFile { path, fault };
+        }
+        Fault::Refused { reason, remedy, .. } => {
+            format!("could not be read or written ({reason}): {remedy}")
+        }
+        _ => "is kept busy by another program: wait for it".to_owned(),
+    };
+    Error::Shard { path, fault: fault.into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::error;
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn a_run_that_has_not_begun_is_not_to_be_resumed() {

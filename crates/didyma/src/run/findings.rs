@@ -123,6 +123,18 @@ impl Findings {
         notes
     }
 
+    /// Puts a calibration in the place of the one before, on the disk too, and judges anew. The directory must be held.
+    pub(super) fn with_calibration(self, calibration: Checked) -> Result<Self> {
+        self.run.save_calibration(self.summary.config.rounds, &calibration)?;
+        let (calibration, verdict) = (OnceCell::from(calibration), OnceCell::new());
+        let mut found = Self { calibration, verdict, ..self };
+        let verdict = Some(found.verdict()?.clone());
+        found.summary.verdict.clone_from(&verdict);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        found.run.write_summary(&Summary { version, verdict, ..found.summary.clone() })?;
+        Ok(found)
+    }
+
     /// Enough draws for the tables and for the files. Fewer draws are the first ones of more.
     fn draws(&self) -> Result<Option<&Samples>> {
         let Some(posterior) = &self.posterior else { return Ok(None) };
@@ -139,10 +151,16 @@ impl Findings {
     /// Writes the results into the directory, and lets go of its lock: from here on it is read only.
     pub(super) fn exported(self, path: &Path) -> Result<Self> {
         self.export()?;
-        let Self { run, mut summary, posterior, samples, calibration, verdict, threads } = self;
-        summary.verdict = verdict.get().cloned();
+        let mut found = self.released(path)?;
+        found.summary.verdict = found.verdict.get().cloned();
         // Written results name the program that wrote them; a run read back, the one that began it.
-        summary.version = run.version().to_owned();
+        found.summary.version = found.run.version().to_owned();
+        Ok(found)
+    }
+
+    /// Lets go of the lock: from here on the directory is read only.
+    pub(super) fn released(self, path: &Path) -> Result<Self> {
+        let Self { run, summary, posterior, samples, calibration, verdict, threads } = self;
         drop(run);
         let run = RunDir::read(path)?;
         Ok(Self { run, summary, posterior, samples, calibration, verdict, threads })

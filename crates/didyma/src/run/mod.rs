@@ -6,6 +6,7 @@
 //! checkpoint.safetensors  where training stands
 //! round-K.safetensors     the model after round K
 //! summary.json, calibration.json, posterior.csv, posterior.npz   the results
+//! calibration.db          new simulations of a calibration (SQLite)
 //! report.html             a page about them
 //! ```
 //!
@@ -34,7 +35,7 @@ mod verdict;
 mod warnings;
 
 pub use crate::error::Fault;
-pub use calibration::Checked;
+pub use calibration::{CalibrationRequest, Calibrator, Checked, Spread};
 pub use cluster::{Merged, Origin, ProposalFile, Shard};
 pub use execute::{execute, execute_task};
 pub use findings::Findings;
@@ -64,6 +65,8 @@ pub const SEEDS: &str = "seeds.json";
 pub const SUMMARY: &str = "summary.json";
 /// Name of the file with the calibration of the posterior.
 pub const CALIBRATION: &str = "calibration.json";
+/// Name of the file with simulations that were made for the calibration.
+pub const CALIBRATION_DATABASE: &str = "calibration.db";
 /// Name of the file with samples of the posterior, as text.
 pub const POSTERIOR_CSV: &str = "posterior.csv";
 /// Name of the file with samples of the posterior, for numpy.
@@ -129,6 +132,16 @@ impl RunDir {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Opens a run to read it, and to write its results anew, which no other process does until it is dropped.
+    pub fn hold(path: &Path) -> Result<Self> {
+        let database = existing(path)?;
+        check_links(path)?;
+        let lock = lock::take(path).map_err(|fault| error(path, fault))?;
+        let opened = database::read(&database);
+        let opened = opened.map_err(|fault| error(path, emptied(path, fault)))?;
+        Self::new(path, opened, Some(lock))
     }
 
     /// Opens a run to read it, also while another process continues it. Whatever writes is an error.

@@ -1,6 +1,7 @@
 //! Runs: problems, simulators, rounds, the directory of a run, reports, and the levels of a trained flow.
 
 mod abc;
+mod calibration;
 mod columns;
 mod front_door;
 mod hard;

@@ -3,16 +3,12 @@
 use super::SimulateArgs;
 use crate::arguments::{ConfigArgs, LoadedProblem};
 use crate::output::{print, tell};
-use crate::terminal::{Stop, bar, stop_on_interrupt, unless};
+use crate::terminal::{ShardBar, failed_in_a_row};
 use crate::{ExitCode, STOPPED};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use didyma::run::{Origin, ProposalFile, Shard};
 use didyma::tasks::Task;
-use didyma::{Assignment, Error, Event, Observer, Rows};
-use indicatif::ProgressBar;
-use std::fmt;
-use std::ops::ControlFlow;
-use std::time::Instant;
+use didyma::{Assignment, Rows};
 
 /// One of so many parts, from 1.
 #[derive(Debug, Clone, Copy)]
@@ -63,27 +59,17 @@ pub fn simulate(args: &SimulateArgs, part: Part) -> anyhow::Result<ExitCode> {
     let mut observer = (shard, ShardBar::new(range.len(), done));
     let made = assignment.run(args.threads.count(), &mut observer);
     let (shard, bar) = observer;
-    bar.bar.finish_and_clear();
+    bar.finish();
     shard.close()?;
     // Whether it was stopped is told by what is done.
-    let _ = made.map_err(with_remedy)?;
+    let _ = made.map_err(failed_in_a_row)?;
     let text =
         format!("shard {}/{} of round {round}: {bar} in {}", part.part, part.of, out.display());
-    if bar.done == range.len() {
+    if bar.is_done() {
         return print(&text);
     }
     tell(&format!("{text}: stopped; the same command goes on"));
     Ok(STOPPED)
-}
-
-fn with_remedy(error: Error) -> anyhow::Error {
-    match error {
-        Error::FailuresInARow { failures, reason, .. } => anyhow!(
-            "{failures} simulations failed one after another, the last of them: {reason}\nrepair the simulator, then \
-             run the same command with --retry-failed"
-        ),
-        other => other.into(),
-    }
 }
 
 /// The parameters of the whole round.
@@ -97,44 +83,6 @@ fn proposal(args: &SimulateArgs, loaded: &LoadedProblem) -> anyhow::Result<Propo
     config.simulations = args.count.unwrap_or(config.simulations);
     config.check()?;
     Ok(ProposalFile::first(&loaded.task, &config, args.threads.count()))
-}
-
-/// Shows a shard's progress, and stops it when the user wants it.
-struct ShardBar {
-    bar: ProgressBar,
-    stop: Stop,
-    begun: Instant,
-    total: usize,
-    done: usize,
-    failed: usize,
-}
-
-impl ShardBar {
-    fn new(total: usize, (done, failed): (usize, usize)) -> Self {
-        let bar = bar(total as u64, "{bar:40} {pos}/{len} simulations, {per_sec}{msg}");
-        Self { bar, stop: stop_on_interrupt(), begun: Instant::now(), total, done, failed }
-    }
-}
-
-impl Observer for ShardBar {
-    fn notice(&mut self, event: &Event) -> didyma::Result<ControlFlow<()>> {
-        if let Event::Simulated { done, failed, .. } = event {
-            (self.done, self.failed) = (*done, *failed);
-            self.bar.set_position(*done as u64);
-            if *failed > 0 {
-                self.bar.set_message(format!(", {failed} failed"));
-            }
-        }
-        Ok(unless(&self.stop))
-    }
-}
-
-impl fmt::Display for ShardBar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { done, total, failed, begun, .. } = self;
-        let failed = if *failed > 0 { format!(", {failed} of them failed") } else { String::new() };
-        write!(f, "{done} of {total} simulations in {:.1} s{failed}", begun.elapsed().as_secs_f64())
-    }
 }
 
 fn check_problem(proposal: &ProposalFile, task: &Task) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! Sets of candidates: parameters that made an x among draws of q(θ | x), told apart by nothing if q is exact.
 
 use crate::error::Result;
-use crate::math::particles::{effective, normalised};
+use crate::math::particles::{Cumulative, effective, normalised};
 use crate::rng::{Purpose, Stream, Streams};
 use crate::rows::Rows;
 use rand::RngExt;
@@ -89,9 +89,20 @@ impl Candidates {
         self.statistics.len()
     }
 
+    /// A statistic of a candidate.
+    pub fn value(&self, statistic: usize, set: usize, candidate: usize) -> f64 {
+        self.statistics[statistic][set * self.each + candidate]
+    }
+
     /// Weights of the candidates of a set, which sum to 1.
     pub fn weights(&self, set: usize) -> &[f64] {
         &self.weights[set * self.each..(set + 1) * self.each]
+    }
+
+    /// The candidate of a set at a place from 0 to 1 of their weights: at a uniform place, number j with probability w_j, as the
+    /// one that made x. All candidates take part, θ_0 too, so that it and θ_0 may change places without notice.
+    pub(crate) fn drawn(&self, set: usize, place: f64) -> usize {
+        Cumulative::new(self.weights(set)).at(place)
     }
 
     /// How many candidates of equal weight a set is worth: 1 / Σ w², the mean over the sets.
@@ -151,8 +162,8 @@ mod tests {
     use crate::math::mean_and_deviation;
     use rand_distr::{Distribution, StandardNormal};
 
-    /// θ_0 of π ∝ q w by rejection, q standard normal, w = exp(slope θ) cut at 5; draws of q; places by θ.
-    fn places(sets: usize, draws: usize, slope: f64, width: f64) -> (Vec<f64>, f64) {
+    /// θ_0 of π ∝ q w by rejection, q standard normal, w = exp(slope θ) cut at 5; draws of q; their statistic is θ.
+    fn sets(sets: usize, draws: usize, slope: f64, width: f64) -> (Candidates, Stream) {
         let mut rng = Streams::new(7).stream(Purpose::Synthetic, 0, 0);
         let log_weight = |theta: f64| (slope * theta).min(5f64.ln());
         let (mut all, mut log_weights) = (Vec::new(), Vec::new());
@@ -173,8 +184,42 @@ mod tests {
         }
         let (candidates, kept) = Candidates::new(draws + 1, &log_weights);
         assert!(kept.iter().all(|kept| *kept));
-        let candidates = candidates.with(all);
+        (candidates.with(all), rng)
+    }
+
+    fn places(number: usize, draws: usize, slope: f64, width: f64) -> (Vec<f64>, f64) {
+        let (candidates, mut rng) = sets(number, draws, slope, width);
         (candidates.places(0, &mut rng), candidates.effective())
+    }
+
+    /// (θ_0, θ_J) and (θ_J, θ_0) have one law: differences of θ and of θ² have mean 0, within four standard errors. With weights
+    /// that rise by e² in a standard deviation and three draws, a J that may not be 0 is seen at once.
+    #[test]
+    fn a_candidate_by_weight_may_change_places_with_the_one_that_made_x() {
+        let (candidates, mut rng) = sets(4000, 3, 2.0, 1.0);
+        let truth = |set| candidates.value(0, set, 0);
+        let z = |drawn: &[f64], power: i32| {
+            let differences: Vec<f64> = drawn
+                .iter()
+                .enumerate()
+                .map(|(set, d)| d.powi(power) - truth(set).powi(power))
+                .collect();
+            let (mean, deviation) = mean_and_deviation(&differences);
+            mean / (deviation / (differences.len() as f64).sqrt())
+        };
+        let of = |set, candidate| candidates.value(0, set, candidate);
+        let drawn: Vec<f64> =
+            (0..candidates.len()).map(|set| of(set, candidates.drawn(set, rng.random()))).collect();
+        assert!(z(&drawn, 1).abs() < 4.0 && z(&drawn, 2).abs() < 4.0, "{}", z(&drawn, 1));
+        let others: Vec<f64> = (0..candidates.len())
+            .map(|set| {
+                let weights = &candidates.weights(set)[1..];
+                let total: f64 = weights.iter().sum();
+                let shares: Vec<f64> = weights.iter().map(|w| w / total).collect();
+                of(set, 1 + Cumulative::new(&shares).at(rng.random()))
+            })
+            .collect();
+        assert!(z(&others, 1).abs() > 8.0, "{}", z(&others, 1));
     }
 
     /// Mean ½ and variance 1/12 with errors 1/√(12 n) and 1/√(180 n), four of them; even with three draws and weights that

@@ -1,6 +1,7 @@
 //! What held-out simulations say of a posterior, in numbers that a verdict and figures are made of.
 
-use super::{Candidates, HeldOut, LEAST_ROWS, Moment, MomentTest, Uniformity};
+use super::held_out::Sets;
+use super::{Candidates, ConformalLevels, HeldOut, LEAST_ROWS, Moment, MomentTest, Uniformity};
 use crate::error::{Error, Result};
 use crate::math::{mean_and_deviation, normal};
 use crate::rng::{Purpose, Streams};
@@ -80,6 +81,9 @@ pub struct Calibration {
     /// A classifier's view of q at the observation, where one was trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalMap>,
+    /// Nominal levels whose regions have the coverage that was asked for, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conformal: Option<ConformalLevels>,
 }
 
 /// A classifier's view of q at the observation (L-C2ST).
@@ -89,22 +93,24 @@ pub struct LocalMap {
     pub p_value: f64,
     /// The mean of (d − ½)², d being the classifier's probability.
     pub statistic: f64,
-    /// Draws of q(· | x_o), row after row.
+    /// Draws of q(· | x_o), row after row, kept in proportion to p̃ / p of the newest simulations: where the classifier has seen
+    /// pairs.
     pub theta: Vec<f64>,
     /// At each of them the probability that it is a draw of q and not of the truth: above ½ where q is too high.
     pub probability: Vec<f64>,
 }
 
 impl Calibration {
-    /// Asks held-out rows. Too few of them is an error that says how many are needed.
+    /// Asks the held-out rows that these sets of [`DRAWS`] candidates are of. Too few of them is an error that says how many are
+    /// needed.
     pub(crate) fn of(
         held_out: &HeldOut,
+        sets: &Sets,
         evidence: Evidence,
         streams: &Streams,
         threads: usize,
     ) -> Result<Self> {
         let posterior = held_out.posterior;
-        let sets = held_out.sets(DRAWS, streams, threads)?;
         let own = posterior.features(posterior.observation())?.into_iter().map(f64::from);
         let own: Vec<f64> = own.collect();
         let features = Rows::new("x", &sets.features, own.len())?;
@@ -125,7 +131,11 @@ impl Calibration {
     ) -> Result<Self> {
         let rows = candidates.len();
         if rows < LEAST_ROWS {
-            let (name, unit, why) = ("held-out simulations", "rows", "or more: simulate more");
+            let name = match evidence {
+                Evidence::HeldOut(..) => "held-out simulations",
+                Evidence::New => "new simulations",
+            };
+            let (unit, why) = ("rows", "or more: simulate more");
             return Err(Error::Shape { name, unit, found: rows, expected: LEAST_ROWS, why });
         }
         let found = MomentTest::of(candidates, names.len(), (features, own), streams, threads);
@@ -147,6 +157,7 @@ impl Calibration {
             moments: found.deviations.iter().map(|d| named(d, names)).collect(),
             outside: None,
             local: None,
+            conformal: None,
         })
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum Law {
 
 impl Law {
     /// log p̃ − log p of each row, up to a constant; −∞ where there is none.
-    fn log_ratio(&self, theta: Rows) -> Result<Vec<f64>> {
+    pub(super) fn log_ratio(&self, theta: Rows) -> Result<Vec<f64>> {
         let of_prior = |posterior: &Posterior| -> Vec<f64> {
             theta.iter().map(|row| posterior.prior().log_density(row)).collect()
         };

@@ -1,5 +1,6 @@
 //! Runs in words: while they go on, in short, and what to know before trusting them.
 
+mod calibration;
 mod commands;
 mod levels;
 mod narrator;
@@ -7,6 +8,7 @@ mod overview;
 mod verdict;
 mod words;
 
+pub use calibration::CalibrationReport;
 pub use commands::command;
 use levels::level_line;
 pub(super) use levels::level_table;

@@ -2,7 +2,9 @@
 
 use crate::error::{Advice, Error, Remedy, Result};
 use crate::inference::SimulatedRow;
+use crate::run::faults::Stored;
 use crate::run::{Manifest, Origin, ProposalFile, RunDir, Shard, records};
+use rusqlite::Connection;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -64,34 +66,60 @@ impl RunDir {
 
     /// Stores rows of a shard that are new, or better than those that are there.
     fn take(&mut self, rows: Vec<SimulatedRow>, round: u32, merged: &mut Merged) -> Result<()> {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
-        let present = records::between(&self.connection, round, first.index, last.index);
-        let present: HashMap<u32, SimulatedRow> =
-            self.told(present)?.into_iter().map(|row| (row.index, row)).collect();
-        let (mut new, mut repaired) = (Vec::new(), Vec::new());
-        for row in rows {
-            match present.get(&row.index) {
-                None => new.push(row),
-                Some(known) if *known == row => merged.known += 1,
-                // Reasons hold times and places of files.
-                Some(known) if known.x.is_err() && row.x.is_err() => merged.known += 1,
-                Some(known) if known.x.is_err() => repaired.push(row),
-                Some(_) => merged.different += 1,
-            }
+        let sorted = Sorted::of(&self.connection, rows, round);
+        let mut sorted = self.told(sorted)?;
+        if !sorted.repaired.is_empty() && self.is_trained(round)? {
+            sorted.merged.different += std::mem::take(&mut sorted.repaired).len();
         }
-        if !repaired.is_empty() && self.is_trained(round)? {
-            merged.different += std::mem::take(&mut repaired).len();
-        }
-        merged.new += new.len();
-        merged.repaired += repaired.len();
-        new.extend(repaired);
-        let stored = records::replace(&mut self.connection, &new);
+        let stored = sorted.store(&mut self.connection, merged);
         self.told(stored)
     }
 }
 
+/// Rows of a shard beside those that are there.
+pub(super) struct Sorted {
+    new: Vec<SimulatedRow>,
+    /// Successes where failures are.
+    repaired: Vec<SimulatedRow>,
+    merged: Merged,
+}
+
+impl Sorted {
+    /// Compares rows of a shard, which are in the order of their numbers, with those of the round that are there.
+    pub(super) fn of(connection: &Connection, rows: Vec<SimulatedRow>, round: u32) -> Stored<Self> {
+        let mut sorted = Self { new: Vec::new(), repaired: Vec::new(), merged: Merged::default() };
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(sorted) };
+        let present = records::between(connection, round, first.index, last.index)?;
+        let present: HashMap<u32, SimulatedRow> =
+            present.into_iter().map(|row| (row.index, row)).collect();
+        let merged = &mut sorted.merged;
+        for row in rows {
+            match present.get(&row.index) {
+                None => sorted.new.push(row),
+                Some(known) if *known == row => merged.known += 1,
+                // Reasons hold times and places of files.
+                Some(known) if known.x.is_err() && row.x.is_err() => merged.known += 1,
+                Some(known) if known.x.is_err() => sorted.repaired.push(row),
+                Some(_) => merged.different += 1,
+            }
+        }
+        Ok(sorted)
+    }
+
+    /// Stores those that are new or better, all or none.
+    pub(super) fn store(self, connection: &mut Connection, merged: &mut Merged) -> Stored<()> {
+        let Self { mut new, repaired, merged: found } = self;
+        merged.known += found.known;
+        merged.different += found.different;
+        merged.new += new.len();
+        merged.repaired += repaired.len();
+        new.extend(repaired);
+        records::replace(connection, &new)
+    }
+}
+
 /// Why a row is none of the proposed ones, if it is none.
-fn stranger(row: &SimulatedRow, proposal: &ProposalFile) -> Option<String> {
+pub(super) fn stranger(row: &SimulatedRow, proposal: &ProposalFile) -> Option<String> {
     let (index, round) = (row.index as usize, proposal.origin.round);
     match () {
         () if row.round != round || index >= proposal.origin.simulations => {

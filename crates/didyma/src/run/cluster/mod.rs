@@ -1,5 +1,6 @@
 //! Simulations made elsewhere: proposals that go out, shards that come back, and merging them.
 
+mod calibration;
 mod merge;
 mod proposal;
 mod shard;

@@ -1,11 +1,11 @@
 //! A part of a round that is simulated elsewhere, in a database of its own.
 
 use super::proposal::Origin;
-use crate::error::{Advice, Error, Fault, FileFault, Remedy, Result};
+use crate::error::{Advice, Error, Fault, Remedy, Result};
 use crate::inference::SimulatedRow;
 use crate::inference::events::{Event, Observer};
 use crate::inference::simulations::gaps;
-use crate::run::faults::Stored;
+use crate::run::faults::{Stored, of_shard};
 use crate::run::{database, records};
 use crate::storage::files::expect_regular;
 use rusqlite::Connection;
@@ -27,7 +27,7 @@ pub struct Shard {
 impl Shard {
     /// Begins a shard, or goes on with one of the same simulations.
     pub fn open(path: &Path, origin: &Origin) -> Result<Self> {
-        let told = |fault| error(path, fault);
+        let told = |fault| of_shard(path, fault);
         let mut connection = database::make(path).map_err(told)?;
         let found = match database::recognise(&connection) {
             Err(Fault::NotBegun) => {
@@ -54,7 +54,7 @@ impl Shard {
 
     /// Opens a shard that was made.
     pub fn read(path: &Path) -> Result<Self> {
-        let told = |fault| error(path, fault);
+        let told = |fault| of_shard(path, fault);
         let readable = std::fs::metadata(path);
         readable.map_err(|source| Error::Io { action: "read", path: path.to_owned(), source })?;
         expect_regular(path)?;
@@ -65,20 +65,20 @@ impl Shard {
 
     /// Stores simulations, all or none.
     pub fn store(&mut self, rows: &[SimulatedRow]) -> Result<()> {
-        records::store(&mut self.connection, rows).map_err(|fault| error(&self.path, fault))
+        records::store(&mut self.connection, rows).map_err(|fault| of_shard(&self.path, fault))
     }
 
     /// Deletes the failed ones, so that they are simulated again; returns how many there were.
     pub fn forget_failures(&mut self) -> Result<usize> {
         let forgotten = records::forget_failures(&self.connection, self.origin.round);
-        forgotten.map_err(|fault| error(&self.path, fault))
+        forgotten.map_err(|fault| of_shard(&self.path, fault))
     }
 
     /// All simulations, by index.
     pub fn rows(&self) -> Result<Vec<SimulatedRow>> {
         let Origin { round, simulations, .. } = self.origin;
         let rows = records::rows(&self.connection, round..=round, simulations);
-        rows.map_err(|fault| error(&self.path, fault))
+        rows.map_err(|fault| of_shard(&self.path, fault))
     }
 
     /// Which of these numbers are not simulated yet, as ranges; of the others, how many are done, and failed.
@@ -94,7 +94,7 @@ impl Shard {
     pub fn close(self) -> Result<()> {
         let closed =
             self.connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()));
-        closed.map_err(|fault| error(&self.path, fault.into()))
+        closed.map_err(|fault| of_shard(&self.path, fault.into()))
     }
 }
 
@@ -110,20 +110,4 @@ impl Observer for Shard {
 
 fn origin_of(config: &str) -> Stored<Origin> {
     serde_json::from_str(config).map_err(|_| Fault::foreign("it is no shard of a round"))
-}
-
-fn error(path: &Path, fault: Fault) -> Error {
-    let path = path.to_owned();
-    let fault = match fault {
-        Fault::Database(fault) => return Error::ModelFile { path, fault },
-        Fault::NotBegun => {
-            let fault = FileFault::Foreign("a shard (nothing has begun in it)".to_owned());
-            return Error::ModelFile { path, fault };
-        }
-        Fault::Refused { reason, remedy, .. } => {
-            format!("could not be read or written ({reason}): {remedy}")
-        }
-        _ => "is kept busy by another program: wait for it".to_owned(),
-    };
-    Error::Shard { path, fault: fault.into() }
 }

@@ -23,6 +23,9 @@ const LARGE: f64 = 0.2;
 /// The same for tilts, in standard deviations.
 const SMALL_TILT: f64 = 0.2;
 const LARGE_TILT: f64 = 0.6;
+/// Distance of a classifier's probabilities from ½, as a root mean square, that is not worth a word: under a shift by δ standard
+/// deviations the log-odds are δ z, and d − ½ is about δ z / 4, so that it is δ / 4 = 0.05 (δ = 0.2).
+const SMALL_GUESS: f64 = 0.05;
 /// How far apart members are from which a run is doubtful (docs/choices.md), and from which it is bad.
 const APART: f64 = 0.08;
 const FAR_APART: f64 = 0.3;
@@ -65,7 +68,10 @@ pub(super) fn calibration_checks(checked: &Checked) -> Vec<Check> {
     let next = "make new simulations for calibration";
     match checked {
         Err(why) => vec![Check::new(CALIBRATION, Outcome::NotChecked, why, next)],
-        Ok(found) => [ranks(found), moments(found)].into_iter().chain(outside(found)).collect(),
+        Ok(found) => {
+            let more = outside(found).into_iter().chain(local(found));
+            [ranks(found), moments(found)].into_iter().chain(more).collect()
+        }
     }
 }
 
@@ -153,6 +159,18 @@ fn outside(found: &Calibration) -> Option<Check> {
         100.0 * share
     );
     Some(Check::new(name, outcome, words, "simulate another round"))
+}
+
+/// The classifier's view, where there is one. It has too few trials to be more than doubtful.
+fn local(found: &Calibration) -> Option<Check> {
+    let (name, map) = ("at the observation", found.local.as_ref()?);
+    let (p, away) = (p_words(map.p_value), map.statistic.sqrt());
+    if map.p_value < RARE && away > SMALL_GUESS {
+        let words =
+            format!("a classifier tells it from the truth there (p = {p}, {away:.2} from a guess)");
+        return Some(Check::new(name, Outcome::Doubtful, words, "simulate more"));
+    }
+    Some(Check::good(name, format!("a classifier finds no error there (p = {p})")))
 }
 
 fn p_words(p: f64) -> String {

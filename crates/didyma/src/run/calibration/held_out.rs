@@ -1,10 +1,8 @@
-//! The calibration of a run, by simulations of its rounds that training never saw: no new ones are needed.
+//! The evidence for a calibration: simulations of the run's rounds that training never saw, or new ones.
 
-use super::{CALIBRATION, RunDir};
+use super::{NewSimulations, Spread};
 use crate::error::Result;
-use crate::evaluation::calibration::{
-    Calibration, Evidence, HeldOut, HeldOutRow, Law, share_outside,
-};
+use crate::evaluation::calibration::{Evidence, HeldOut, HeldOutRow, Law, share_outside};
 use crate::inference::config::{Config, Meaning, Proposal, Split};
 use crate::inference::failures::Failing;
 use crate::inference::posterior::{Posterior, SampleStreams};
@@ -14,79 +12,20 @@ use crate::inference::truncation::log_threshold;
 use crate::inference::{RoundReport, SimulatedRow, sound};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
-use crate::storage::files::read_inside;
-use serde::{Deserialize, Serialize};
+use crate::run::RunDir;
 
 /// Held-out simulations that are asked, at most: the newest.
 const MOST: usize = 800;
-
 /// Draws of the posterior that are compared with where the last round simulated.
 const OUTSIDE_DRAWS: usize = 2000;
 
-/// A calibration, or the reason why there is none.
-pub type Checked = std::result::Result<Calibration, String>;
-
-/// A calibration as a file holds it, with the run that it is of.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    run: String,
-    round: u32,
-    #[serde(flatten)]
-    outcome: Outcome,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcome {
-    Calibration(Box<Calibration>),
-    NotChecked(String),
-}
-
-impl RunDir {
-    /// Calibrates the posterior of the last finished round; the reason if that cannot be done. A function of the stored rows
-    /// and models alone.
-    pub fn calibrate(&self, posterior: &Posterior, threads: usize) -> Checked {
-        let reports = self.reports().map_err(|error| error.to_string())?;
-        let last = reports.last().ok_or("no round is finished")?;
-        if reports.iter().any(|report| report.drawn_elsewhere) {
-            return Err("parameters were drawn elsewhere, by a law that is not known".to_owned());
-        }
-        if posterior.model().flow().is_none() {
-            return Err("a score network has no quick densities at many summaries".to_owned());
-        }
-        let known = Known { run: self, posterior, reports: &reports, last, threads };
-        known.calibration().map_err(|error| error.to_string())
-    }
-
-    /// Writes it down beside the run.
-    pub(super) fn save_calibration(&self, round: u32, checked: &Checked) -> Result<()> {
-        let outcome = match checked.clone() {
-            Ok(calibration) => Outcome::Calibration(Box::new(calibration)),
-            Err(why) => Outcome::NotChecked(why),
-        };
-        let stored = Stored { run: self.identity(), round, outcome };
-        let json = serde_json::to_string(&stored).expect("numbers and strings");
-        self.write(CALIBRATION, json.as_bytes())
-    }
-
-    /// What was written down of this round, if anything was.
-    pub fn calibration(&self, round: u32) -> Option<Checked> {
-        let bytes = read_inside(&self.file(CALIBRATION)).ok()?;
-        let stored: Stored = serde_json::from_slice(&bytes).ok()?;
-        (stored.run == self.identity() && stored.round == round).then_some(match stored.outcome {
-            Outcome::Calibration(calibration) => Ok(*calibration),
-            Outcome::NotChecked(why) => Err(why),
-        })
-    }
-}
-
 /// A run whose rows and proposals are known.
-struct Known<'a> {
-    run: &'a RunDir,
-    posterior: &'a Posterior,
-    reports: &'a [RoundReport],
-    last: &'a RoundReport,
-    threads: usize,
+pub(super) struct Known<'a> {
+    pub run: &'a RunDir,
+    pub posterior: &'a Posterior,
+    pub reports: &'a [RoundReport],
+    pub last: &'a RoundReport,
+    pub threads: usize,
 }
 
 impl Known<'_> {
@@ -94,7 +33,12 @@ impl Known<'_> {
         &self.run.manifest().config
     }
 
-    fn calibration(&self) -> Result<Calibration> {
+    /// Does some work with the evidence: new simulations if there are some, else those of the run that were held out.
+    pub(super) fn asked<T>(
+        &self,
+        new: Option<&NewSimulations>,
+        work: impl FnOnce(&HeldOut, Evidence) -> Result<T>,
+    ) -> Result<T> {
         let (config, last) = (self.config(), self.last.round);
         let mut rows = self.run.rows()?;
         rows.retain(|row| row.round <= last);
@@ -103,31 +47,42 @@ impl Known<'_> {
         let failing = Failing::new(self.posterior.prior(), &records, config, last, self.threads)?;
         let missing = config.failures.meaning == Meaning::Missing;
         let success = failing.as_ref().and_then(Failing::success).filter(|_| missing);
-        let held_out = self.held_out(&rows, &records)?;
-        let (laws, rows) = self.laws(held_out)?;
+        let (laws, rows) = match new {
+            Some(new) => (vec![self.law_of(new.spread)?], new.held_out()),
+            None => self.laws(self.held_out(&rows, &records)?)?,
+        };
         let first = rows.iter().map(|row| row.round).min().unwrap_or(last);
-        let held_out = HeldOut { posterior: self.posterior, laws, rows, success };
-        let (streams, evidence) = (Streams::new(config.seed), Evidence::HeldOut(first, last));
-        let found = Calibration::of(&held_out, evidence, &streams, self.threads)?;
-        Ok(Calibration { outside: self.outside(&records)?, ..found })
+        let evidence = new.map_or(Evidence::HeldOut(first, last), |_| Evidence::New);
+        work(&HeldOut { posterior: self.posterior, laws, rows, success }, evidence)
     }
 
-    /// Share of the posterior where the last round has no simulations; none where it drew from the prior.
-    fn outside(&self, records: &Records) -> Result<Option<f64>> {
-        let last = self.last.round;
-        if last == 1 || self.config().proposal == Proposal::Prior {
+    /// Share of the posterior where the last round has no simulations; none where it drew from the prior, or nobody knows how.
+    pub(super) fn outside(&self) -> Result<Option<f64>> {
+        let (last, config) = (self.last.round, self.config());
+        if last == 1 || config.proposal == Proposal::Prior || self.last.drawn_elsewhere {
             return Ok(None);
         }
-        let law = self.law(last, Proposal::Posterior)?;
-        let (simulated, dim) = (records.theta(last), self.posterior.dim());
-        let of_prior = self.config().draws_of_prior(simulated.len() / dim);
-        let proposed = Rows::new("theta", &simulated[of_prior * dim..], dim)?;
-        let streams = Streams::new(self.config().seed);
-        let from = SampleStreams::new(streams, Purpose::HeldOut, last);
+        let mut rows = self.run.rows()?;
+        rows.retain(|row| row.round == last);
+        let of_prior = config.draws_of_prior(rows.len()) as u32;
+        let proposed = rows.iter().filter(|row| row.index >= of_prior);
+        let proposed: Vec<f64> = proposed.flat_map(|row| row.theta.iter().copied()).collect();
+        let from = SampleStreams::new(Streams::new(config.seed), Purpose::HeldOut, last);
         let drawn = self.posterior.draw(OUTSIDE_DRAWS, from, self.threads)?.theta;
-        let proposed = law.log_density(proposed)?;
+        let (law, dim) = (self.law(last, Proposal::Posterior)?, self.posterior.dim());
+        let proposed = law.log_density(Rows::new("theta", &proposed, dim)?)?;
         let drawn = law.log_density(Rows::new("theta", &drawn, dim)?)?;
         Ok(proposed.zip(drawn).map(|(proposed, drawn)| share_outside(proposed, &drawn)))
+    }
+
+    /// The law that parameters of new simulations are drawn from.
+    fn law_of(&self, spread: Spread) -> Result<Law> {
+        let (config, after) = (self.config(), self.last.round + 1);
+        let (proposal, round) = (spread.proposal(config), spread.round(config, after));
+        match proposal {
+            Proposal::Prior => Ok(Law::Prior),
+            proposal => law(self.posterior.clone(), config, (round, proposal), self.threads),
+        }
     }
 
     /// The newest simulations that some member never saw, with its place in the posterior.
@@ -210,14 +165,23 @@ impl Known<'_> {
 
     /// The law of a round's rows that the posterior of the round before proposed.
     fn law(&self, round: u32, proposal: Proposal) -> Result<Law> {
-        let config = self.config();
-        let posterior = Box::new(self.run.model_after(round - 1)?);
-        if proposal == Proposal::Posterior {
-            return Ok(Law::Posterior { posterior, width: config.width });
-        }
-        let streams = SampleStreams::new(Streams::new(config.seed), Purpose::Parameters, round);
-        let (share, draws) = (config.truncation.share, config.truncation.draws);
-        let log_threshold = log_threshold(&posterior, share, draws, streams, self.threads)?;
-        Ok(Law::Region { posterior, log_threshold })
+        law(self.run.model_after(round - 1)?, self.config(), (round, proposal), self.threads)
     }
+}
+
+/// The law by which a posterior proposes parameters of a round.
+fn law(
+    posterior: Posterior,
+    config: &Config,
+    (round, proposal): (u32, Proposal),
+    threads: usize,
+) -> Result<Law> {
+    let posterior = Box::new(posterior);
+    if proposal == Proposal::Posterior {
+        return Ok(Law::Posterior { posterior, width: config.width });
+    }
+    let streams = SampleStreams::new(Streams::new(config.seed), Purpose::Parameters, round);
+    let (share, draws) = (config.truncation.share, config.truncation.draws);
+    let log_threshold = log_threshold(&posterior, share, draws, streams, threads)?;
+    Ok(Law::Region { posterior, log_threshold })
 }
