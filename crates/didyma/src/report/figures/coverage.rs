@@ -1,7 +1,9 @@
 //! How often regions of the posterior have the true parameters inside, against how often it says they do.
 
 use super::key::key;
-use super::places::{Calibrated, asked, band, calibrated, distribution, draw_band, p_words};
+use super::places::{
+    Calibrated, asked, band, by_members, calibrated, distribution, draw_band, p_words,
+};
 use super::{Figure, Kind};
 use crate::evaluation::calibration::{Bands, RankCheck};
 use crate::report::data::Comparison;
@@ -62,8 +64,9 @@ pub(super) fn draw(runs: &Comparison, place: Place) -> Option<Figure> {
         "How often regions of the posterior have the true parameters inside, over {}, against how often it says so: exact \
          posteriors follow the diagonal, and stay in the grey band in 95 of 100 cases. Left: a curve above the diagonal is a \
          posterior that is too wide, below it one that is too narrow. Right: a curve that is flat in the middle is too narrow, \
-         steep in the middle too wide, and off to one side in the wrong place.",
-        asked(&all, runs)
+         steep in the middle too wide, and off to one side in the wrong place.{}",
+        asked(&all, runs),
+        by_members(&all)
     );
     let told: Vec<String> = all.iter().map(told).collect();
     let svg = canvas.finish(&title, &told.join("; "));

@@ -1,7 +1,7 @@
 //! The places of true parameters in the posterior, as the figures of calibration draw them.
 
 use crate::evaluation::calibration::{Bands, Calibration, Evidence, MOST_POINTS, RankCheck};
-use crate::report::data::{Cohort, Comparison};
+use crate::report::data::{Cohort, Comparison, RunData};
 use didyma_plot::{Canvas, Frame, Ink, Stroke};
 
 /// Probability with which an exact posterior is inside of a band.
@@ -15,13 +15,18 @@ pub(super) struct Calibrated<'a> {
     pub(super) name: &'a str,
     /// What was found.
     pub(super) found: &'a Calibration,
+    /// True if members of an ensemble were asked, each of what it never saw.
+    members: bool,
 }
 
 /// All calibrations that there are; none is no figure.
 pub(super) fn calibrated<'a>(runs: &'a Comparison) -> Option<Vec<Calibrated<'a>>> {
     let of_cohort = |(number, cohort): (usize, &'a Cohort)| {
-        let found = cohort.runs.iter().find_map(|run| run.calibration.as_ref().ok())?;
-        Some(Calibrated { number, name: &cohort.name, found })
+        let with = |run: &'a RunData| Some((run, run.calibration.as_ref().ok()?));
+        let (run, found) = cohort.runs.iter().find_map(with)?;
+        let ensemble = run.summary.rounds.last().is_some_and(|last| last.members.len() > 1);
+        let members = ensemble && found.evidence != Evidence::New;
+        Some(Calibrated { number, name: &cohort.name, found, members })
     };
     let all: Vec<_> = runs.cohorts.iter().enumerate().filter_map(of_cohort).collect();
     (!all.is_empty()).then_some(all)
@@ -43,6 +48,16 @@ pub(super) fn asked(all: &[Calibrated], runs: &Comparison) -> String {
     };
     let seeds = runs.cohorts.iter().any(|cohort| cohort.runs.len() > 1);
     if seeds { format!("{words}, for the first seed of each") } else { words }
+}
+
+/// A sentence on who was asked, where that is not the posterior as a whole.
+pub(super) fn by_members(all: &[Calibrated]) -> &'static str {
+    match all.iter().any(|one| one.members) {
+        true => {
+            " Each simulation is asked of the ensemble's member that never saw it, not of all members together."
+        }
+        false => "",
+    }
 }
 
 /// The band of an exact posterior's distribution function, of as many rows as the smallest calibration has: the widest.

@@ -1,6 +1,8 @@
 //! Places of true parameters among draws of the posterior, parameter by parameter: are they uniform?
 
-use super::places::{Calibrated, asked, band, calibrated, distribution, draw_band, p_words};
+use super::places::{
+    Calibrated, asked, band, by_members, calibrated, distribution, draw_band, p_words,
+};
 use super::{Figure, Kind};
 use crate::evaluation::calibration::{Bands, RankCheck};
 use crate::math::binomial::BinomialTails;
@@ -217,8 +219,9 @@ fn finished(canvas: Canvas, all: &[Calibrated], lines: &[Line], runs: &Compariso
     let caption = format!(
         "Where the true values of {} lie among draws of the posterior: an exact posterior keeps a line in the grey band in 95 of \
          100 cases, and its histogram as flat as the grey bar. A line above on the left and below on the right, or tall outer bars, \
-         is a posterior that is too narrow; the other way around, or tall middle bars, one that is too wide.{many}",
-        asked(all, runs)
+         is a posterior that is too narrow; the other way around, or tall middle bars, one that is too wide.{many}{members}",
+        asked(all, runs),
+        members = by_members(all)
     );
     let told = lines.iter().filter_map(|line| line.name.clone()).collect::<Vec<_>>().join("; ");
     let svg = canvas.finish(&title, &told);
