@@ -154,10 +154,7 @@ impl Canvas {
     pub fn dots(&mut self, at: &[Point], radius: f64, ink: Ink) {
         let lines: Vec<[Point; 2]> = at.iter().map(|&at| [at, at]).collect();
         let d = outline(lines.iter().map(<[Point; 2]>::as_slice), false);
-        if d.is_empty() {
-            return;
-        }
-        // A line without length has round ends.
+        // Lines without length are their round ends.
         let (colour, width) = (ink.colour(self.place), 2.0 * radius);
         self.put(format_args!(
             r#"<path d="{d}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linecap="round"/>"#
