@@ -5,7 +5,7 @@
 use didyma::calibration::{Calibration, Evidence, Population};
 use didyma::run::{
     CALIBRATION, CALIBRATION_DATABASE, CalibrationRequest, Calibrator, Findings, Manifest, Origin,
-    ProposalFile, RunDir, SUMMARY, Shard, execute_task,
+    ProposalFile, RunDir, SUMMARY, Shard, execute,
 };
 use didyma::tasks::Task;
 use didyma::{Algorithm, Assignment, Config, Event, Method, Observer, Profile, Rows, State};
@@ -22,10 +22,12 @@ fn run(algorithm: impl Into<Algorithm>) -> TempDir {
     let mut config = Config::new(Profile::Default, algorithm);
     (config.rounds, config.simulations, config.train.steps) = (2, 200, Some(30));
     (config.ensemble.members, config.samples) = (2, 100);
-    let task = Task::named("gaussian-linear").unwrap();
-    let manifest = Manifest::of_task("gaussian-linear", config);
+    (config.flow.layers, config.flow.units, config.truncation.draws) = (2, 8, 4000);
+    let task = Task::named("two-moons").unwrap();
+    let manifest = Manifest::of_task("two-moons", config);
     let run = RunDir::create(folder.path(), &manifest).unwrap();
-    execute_task(run, State::default(), &task, 2, &mut ()).unwrap();
+    // Without a judge, who would take longer than all else.
+    execute(run, State::default(), &task.problem, None, 2, &mut ()).unwrap();
     folder
 }
 
@@ -48,7 +50,7 @@ fn calibrated(
     counts: &[usize],
     threads: usize,
 ) -> Calibration {
-    let task = Task::named("gaussian-linear").unwrap();
+    let task = Task::named("two-moons").unwrap();
     let mut calibrator = Calibrator::open(run, request, threads).unwrap();
     for &count in counts {
         let made = calibrator.simulate(task.problem.simulator(), count, &mut ()).unwrap();
@@ -76,7 +78,7 @@ fn new_simulations_are_the_same_however_they_are_made() {
         let found = calibrated(first.path(), PLAIN, &[150], 1);
         assert_eq!((found.evidence, found.rows), (Evidence::New, 150));
         assert_eq!(calibrated(second.path(), PLAIN, &[40, 150], 2), found, "{algorithm:?}");
-        let task = Task::named("gaussian-linear").unwrap();
+        let task = Task::named("two-moons").unwrap();
         let mut broken = Calibrator::open(third.path(), PLAIN, 2).unwrap();
         let made = broken.simulate(task.problem.simulator(), 70, &mut Impatient(1)).unwrap();
         let stored = broken.stored().unwrap().0;
@@ -135,7 +137,7 @@ fn conformal_levels_ask_simulations_that_spread_evenly() {
 
 /// One shard of the proposed parameters.
 fn shard(proposal: &Path, to: &Path, range: std::ops::Range<usize>) {
-    let task = Task::named("gaussian-linear").unwrap();
+    let task = Task::named("two-moons").unwrap();
     let proposal = ProposalFile::read(proposal).unwrap();
     let mut shard = Shard::open(to, &proposal.origin).unwrap();
     let (missing, done) = shard.missing(range).unwrap();
@@ -191,7 +193,7 @@ fn what_cannot_be_calibrated_is_told_in_a_sentence() {
     assert!(told(folder.path()).contains("works on"), "{}", told(folder.path()));
     drop(held);
     let unfinished = tempfile::tempdir().unwrap();
-    let manifest = Manifest::of_task("gaussian-linear", Config::default());
+    let manifest = Manifest::of_task("two-moons", Config::default());
     drop(RunDir::create(unfinished.path(), &manifest).unwrap());
     let found = told(unfinished.path());
     assert!(
