@@ -20,6 +20,10 @@ pub(crate) fn word(remedy: &Remedy) -> String {
             return format!("continue {what} with `didyma resume {}`", dir.display());
         }
         Remedy::Propose { dir } => return format!("run `didyma propose {}`", dir.display()),
+        Remedy::ProposeSimulations { dir, count } => {
+            let dir = dir.display();
+            return format!("run `didyma calibrate {dir} --simulations {count} --propose`");
+        }
         Remedy::OtherMethod { name } => return format!("take another method (--method {name})"),
         Remedy::RetryFailed => {
             "run `didyma resume` (with --retry-failed to simulate the failed ones again)"

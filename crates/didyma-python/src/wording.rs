@@ -29,6 +29,12 @@ pub fn word(remedy: &Remedy) -> String {
         Remedy::Propose { dir } => {
             return format!("run `didyma propose {}` on the command line", dir.display());
         }
+        Remedy::ProposeSimulations { dir, count } => {
+            let dir = dir.display();
+            return format!(
+                "run `didyma calibrate {dir} --simulations {count} --propose` on the command line"
+            );
+        }
         Remedy::OtherMethod { name } => return format!("take another method (method=\"{name}\")"),
         Remedy::RetryFailed => "go on (retry_failed=True makes the failed ones again)",
         Remedy::ResumeOnCpu => {

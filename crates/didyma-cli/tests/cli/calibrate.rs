@@ -84,7 +84,12 @@ fn shards_of_new_simulations_end_with_the_same_calibration() {
     let shards = [folder.file("shard-1.db"), folder.file("shard-2.db")];
     let merged = json(&["calibrate", &there, "--no-local", "--merge", &shards[0], &shards[1]]);
     assert_eq!(merged["calibration"], expected["calibration"]);
-    refused(&["calibrate", &here, "--merge", &shards[0]], &["another run"]);
+    // A copy of the run is the same one, which lacks the proposal.
+    let remedy = "--simulations 60 --propose`";
+    refused(
+        &["calibrate", &here, "--merge", &shards[0]],
+        &["proposal-4.csv, which is missing", remedy],
+    );
 }
 
 #[test]

@@ -43,6 +43,13 @@ pub enum Remedy {
     },
     /// Write the proposal of a round again.
     ProposeAgain,
+    /// Propose so many new simulations for the calibration of a run again.
+    ProposeSimulations {
+        /// The directory.
+        dir: PathBuf,
+        /// Their number.
+        count: usize,
+    },
     /// Look into the list of settings.
     ListSettings,
     /// Choose a profile other than by a setting.
@@ -86,6 +93,7 @@ impl Remedy {
             Self::AnotherShard,
             Self::Propose { dir: dir() },
             Self::ProposeAgain,
+            Self::ProposeSimulations { dir: dir(), count: 20 },
             Self::ListSettings,
             Self::ChooseProfile,
             Self::UnboundedCoordinates,
@@ -123,6 +131,7 @@ impl fmt::Display for Remedy {
             Self::AnotherShard => "give another file",
             Self::Propose { .. } => "propose the round's parameters again",
             Self::ProposeAgain => "write the file anew",
+            Self::ProposeSimulations { .. } => "propose the new simulations again",
             Self::ListSettings => "look it up in the list of settings",
             Self::ChooseProfile => "chosen as the profile",
             Self::UnboundedCoordinates => {

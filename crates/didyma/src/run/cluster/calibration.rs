@@ -45,7 +45,8 @@ impl Calibrator {
             }
             if !file.is_file() {
                 let text = format!("cannot be compared with {}, which is missing:", file.display());
-                let fault = Advice::new(text, Remedy::ProposeAgain);
+                let (dir, count) = (self.run().path().to_owned(), shard.origin.simulations);
+                let fault = Advice::new(text, Remedy::ProposeSimulations { dir, count });
                 return Err(Error::Shard { path: path.to_owned(), fault });
             }
             let (proposal, rows) = (ProposalFile::read(&file)?, shard.rows()?);
