@@ -102,6 +102,8 @@ impl Known<'_> {
             found.extend(of_member.filter(|(row, _)| row.round >= self.first()));
         }
         found.sort_by_key(|(row, member)| (std::cmp::Reverse(row.round), row.index, *member));
+        // Where members draw their rows anew, several may hold out the same one, whose places are alike.
+        found.dedup_by_key(|(row, _)| (row.round, row.index));
         found.truncate(MOST);
         Ok(found)
     }

@@ -20,6 +20,8 @@ const VERY_RARE: f64 = 0.002;
 /// deviates by 2 Φ(δ/2) − 1 = 0.08 (δ = 0.2) and 0.2 (δ = 0.5), where classifiers reach a C2ST of .54 and .60.
 const SMALL: f64 = 0.08;
 const LARGE: f64 = 0.2;
+/// Mean score of the places by density from which a posterior is too wide or too narrow on the whole.
+const SIDE: f64 = 0.1;
 /// The same for tilts, in standard deviations.
 const SMALL_TILT: f64 = 0.2;
 const LARGE_TILT: f64 = 0.6;
@@ -106,8 +108,9 @@ fn ranks(found: &Calibration) -> Check {
             _ => "too wide",
         };
         match &*worst.name {
-            "density" if worst.shift < 0.0 => ": it is too narrow".to_owned(),
-            "density" => ": it is too wide".to_owned(),
+            "density" if worst.shift < -SIDE => ": it is too narrow".to_owned(),
+            "density" if worst.shift > SIDE => ": it is too wide".to_owned(),
+            "density" => ": its middle and its edges do not fit together".to_owned(),
             "distance" => ": it is too high in some places and too low in others".to_owned(),
             name => format!(": it is {way} in {name}"),
         }
@@ -116,7 +119,7 @@ fn ranks(found: &Calibration) -> Check {
         "{asked} do not fall into the posterior as often as it says{worst} (p = {}, deviation {deviation:.2})",
         p_words(p)
     );
-    Check::new(CALIBRATION, outcome, words, "simulate more, or with a wider proposal")
+    Check::new(CALIBRATION, outcome, words, "simulate more")
 }
 
 fn moments(found: &Calibration) -> Check {
