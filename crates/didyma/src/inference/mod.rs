@@ -9,7 +9,7 @@ mod finish;
 pub(crate) mod inner;
 mod levels;
 mod members;
-mod noise;
+pub(crate) mod noise;
 pub(crate) mod posterior;
 mod proposals;
 pub(crate) mod ranges;

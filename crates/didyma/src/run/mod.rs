@@ -43,6 +43,7 @@ pub use manifest::Manifest;
 pub use recorder::Recorder;
 pub use seeds::SeedSweep;
 pub use summary::Summary;
+pub(crate) use verdict::p_words;
 pub use verdict::{Check, Outcome, Verdict, Word};
 
 use crate::error::{Error, FileFault, Result};

@@ -52,8 +52,12 @@ fn a_good_run_is_trusted_by_simulations_that_training_never_saw() {
         let verdict = findings.verdict().unwrap();
         assert_eq!(verdict.word, Word::Trust, "{method} {proposal}: {verdict}");
         let calibration = findings.calibration().as_ref().unwrap();
-        // A tenth of two rounds, or of three, is held out by each of four members, or by one.
-        let first = if method == "npe" { 1 } else { 2 };
+        // A tenth of each round is held out by each of four members; of truncated proposals the last round alone is asked.
+        let first = match method {
+            "npe" => 1,
+            "tsnpe" => 3,
+            _ => 2,
+        };
         assert_eq!(calibration.evidence, Evidence::HeldOut(first, 3));
         assert!(calibration.rows >= 60 && calibration.effective > 5.0, "{calibration:?}");
         let stored: Value =

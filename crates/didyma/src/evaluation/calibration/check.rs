@@ -46,8 +46,11 @@ pub struct MomentCheck {
     pub words: String,
     /// In standard errors.
     pub z: f64,
-    /// The tilt that would mend it, about in standard deviations.
+    /// The tilt that would mend it: the law is to be multiplied by exp(tilt · moment).
     pub tilt: f64,
+    /// True if it is a shift of a parameter, whose tilt is in standard deviations.
+    #[serde(default)]
+    pub shift: bool,
     /// True if it is of simulations near the observation.
     pub near: bool,
 }
@@ -149,7 +152,7 @@ impl Calibration {
             rows,
             near: found.near,
             effective: candidates.effective(),
-            visible: SEEN / found.information.max(1e-9).sqrt(),
+            visible: seen(found.moments) / found.information.max(1e-9).sqrt(),
             parameters: parameters.collect::<Result<_>>()?,
             density: rank(names.len(), "density")?,
             distance: rank(names.len() + 1, "distance")?,
@@ -193,8 +196,11 @@ pub fn share_outside(mut proposed: Vec<f64>, drawn: &[f64]) -> f64 {
     outside as f64 / drawn.len().max(1) as f64
 }
 
-/// Standard errors from which a shift is seen in four of five cases by a test of level 1 %: 2.58 + 0.84.
-const SEEN: f64 = 3.42;
+/// Standard errors from which a shift is seen in four of five cases by the largest of so many moments, each of two signs and by two
+/// weights, at a level of 1 %.
+fn seen(moments: usize) -> f64 {
+    normal::quantile(1.0 - 0.005 / (2 * moments.max(1)) as f64) + 0.84
+}
 
 impl RankCheck {
     fn new(name: String, places: Vec<f64>) -> Result<Self> {
@@ -236,5 +242,6 @@ fn named(deviation: &super::Deviation, names: &[String]) -> MomentCheck {
             format!("{} does not follow the summaries as it should", name(i))
         }
     };
-    MomentCheck { words, z: deviation.z, tilt: deviation.tilt, near: deviation.near }
+    let shift = matches!(deviation.moment, Moment::Location(i) if i < names.len());
+    MomentCheck { words, z: deviation.z, tilt: deviation.tilt, shift, near: deviation.near }
 }

@@ -67,7 +67,8 @@ pub(crate) struct HeldOutRow {
     /// The round that simulated it.
     pub round: u32,
     pub theta: Vec<f64>,
-    pub x: Vec<f64>,
+    /// Its x as q reads it.
+    pub features: Vec<f32>,
     /// The member of the ensemble that never saw it; none if no member did.
     pub member: Option<usize>,
     /// The number of the law that proposed it.
@@ -135,8 +136,7 @@ impl HeldOut<'_> {
         let Self { posterior, .. } = self;
         let (prior, coordinates, dim) =
             (posterior.prior(), &posterior.coordinates, posterior.dim());
-        let features = rows.iter().map(|row| posterior.features(&row.x));
-        let features = features.collect::<Result<Vec<_>>>()?.concat();
+        let features: Vec<f32> = rows.iter().flat_map(|row| &row.features).copied().collect();
         let x = Rows::new("x", &features, features.len() / rows.len())?;
         let mut rng = streams.stream(Purpose::HeldOut, 0, index);
         let base = q.base(rows.len() * draws, 1.0, &mut rng);
@@ -211,7 +211,7 @@ impl HeldOut<'_> {
             .with_distances(Rows::new("z", &z, dim)?, streams)?;
         let mut features = Vec::new();
         for (row, _) in rows.iter().zip(&kept).filter(|(_, kept)| **kept) {
-            features.extend(self.posterior.features(&row.x)?.into_iter().map(f64::from));
+            features.extend(row.features.iter().map(|&feature| f64::from(feature)));
         }
         Ok(Sets { candidates, features })
     }
@@ -246,8 +246,8 @@ mod tests {
         let from = SampleStreams::new(Streams::new(5), Purpose::Parameters, 2);
         let theta = posterior.propose(500, width, from, 1).unwrap().theta;
         let row = |(i, theta): (usize, &[f64])| {
-            let (x, member) = (vec![(i % 7) as f64], [Some(0), Some(1), None][i % 3]);
-            HeldOutRow { round: 2, theta: theta.to_vec(), x, member, law: 1 }
+            let (features, member) = (vec![(i % 7) as f32], [Some(0), Some(1), None][i % 3]);
+            HeldOutRow { round: 2, theta: theta.to_vec(), features, member, law: 1 }
         };
         let rows = theta.chunks_exact(2).enumerate().map(row).collect();
         let law = Law::Posterior { posterior: Box::new(posterior.clone()), width: said };

@@ -54,7 +54,10 @@ pub struct MomentTest {
     pub deviations: Vec<Deviation>,
     /// How many sets of equal weight those near x_o are worth.
     pub near: f64,
-    /// The variance of the scores that θ_0 is compared by, summed over the sets: a shift of 1/√ of it is one standard error.
+    /// How many moments were looked at.
+    pub moments: usize,
+    /// The variance of the scores that θ_0 is compared by, summed over the sets, of the parameter that has least: a shift of 1/√ of
+    /// it is one standard error.
     pub information: f64,
 }
 
@@ -120,7 +123,11 @@ impl MomentTest {
             p_value: (1 + beyond) as f64 / (1 + REDRAWS) as f64,
             deviations,
             near: scores.near(),
-            information: variances.first().map_or(0.0, |variance| variance[0][0]),
+            moments: scores.moments.len(),
+            information: variances[..parameters]
+                .iter()
+                .map(|v| v[0][0])
+                .fold(f64::INFINITY, f64::min),
         }
     }
 }

@@ -9,7 +9,7 @@ mod keeper;
 mod origin;
 
 use crate::error::{Error, Result};
-use crate::inference::config::Config;
+use crate::inference::config::{Config, Proposal};
 use crate::inference::events::Observer;
 use crate::inference::posterior::Posterior;
 use crate::inference::{
@@ -225,9 +225,10 @@ impl Steps {
             return Err(Error::Proposal { round, fault });
         }
         let config = Config { rounds: round, simulations: count, ..self.config.clone() };
-        // Draws of the prior come first: a part of what was proposed has another share of them.
+        // Draws of the prior come first, then those of a region: a part of what was proposed has another share of them.
         let whole = count * self.prior.dim() == self.proposed.len();
-        self.drawn_elsewhere |= round > 1 && config.prior_share > 0.0 && !whole;
+        let shared = config.prior_share > 0.0 || config.proposal == Proposal::Mixed;
+        self.drawn_elsewhere |= round > 1 && shared && !whole;
         let (training, finished, epochs) = (None, None, Vec::new());
         let mut keeper = Keeper { training, finished, epochs, stopping: false, observer };
         infer_from(&self.problem()?, None, &config, machine, self.state(), &mut keeper)?;

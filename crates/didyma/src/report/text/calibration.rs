@@ -4,7 +4,7 @@ use crate::error::{Error, Fault, Result};
 use crate::evaluation::calibration::{
     Calibration, ConformalLevel, ConformalLevels, Evidence, Population, RankCheck,
 };
-use crate::run::{CALIBRATION, Findings, Verdict};
+use crate::run::{CALIBRATION, Findings, Verdict, p_words};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -90,13 +90,11 @@ impl fmt::Display for CalibrationReport {
         writeln!(f, "moments: p = {}", p_words(found.moments_p_value))?;
         for moment in found.moments.iter().take(3) {
             let place = if moment.near { "near the observation" } else { "over all" };
-            writeln!(
-                f,
-                "  z = {:>5.1}  {} by {:.2} sd ({place})",
-                moment.z,
-                moment.words,
-                moment.tilt.abs()
-            )?;
+            let size = match moment.shift {
+                true => format!(" by {:.2} sd", moment.tilt.abs()),
+                false => String::new(),
+            };
+            writeln!(f, "  z = {:>5.1}  {}{size} ({place})", moment.z, moment.words)?;
         }
         match &found.local {
             Some(local) => writeln!(
@@ -110,10 +108,6 @@ impl fmt::Display for CalibrationReport {
         found.conformal.iter().try_for_each(|levels| conformal(levels, f))?;
         write!(f, "{verdict}")
     }
-}
-
-fn p_words(p: f64) -> String {
-    if p < 0.001 { format!("{p:.0e}") } else { format!("{p:.3}") }
 }
 
 fn conformal(found: &ConformalLevels, f: &mut fmt::Formatter<'_>) -> fmt::Result {

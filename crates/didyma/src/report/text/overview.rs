@@ -148,7 +148,7 @@ impl fmt::Display for Overview {
                 )?;
             }
         }
-        summary.warnings.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))?;
+        self.notes.iter().try_for_each(|warning| write!(f, "\nwarning: {warning}"))?;
         summary.verdict.iter().try_for_each(|verdict| write!(f, "\n{verdict}"))
     }
 }

@@ -51,7 +51,7 @@ fn missed_together(run: &RunData) -> Option<String> {
     let found = joint_check(run).filter(|found| found.p_value < SURPRISING)?;
     let names: Vec<String> = run.observation.iter().map(|(name, _)| name.clone()).collect();
     Some(format!(
-        "they do not reproduce the observed summaries together (p = {:.3}), first of all {}: the model may be wrong there, or \
+        "they do not reproduce the observed summaries together (p = {:.3}), above all {}: the model may be wrong there, or \
          the posterior not yet good",
         found.p_value,
         found.names(&names).join(", ")

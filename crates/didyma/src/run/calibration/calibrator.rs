@@ -152,14 +152,18 @@ impl Calibrator {
         let path = self.run().path().to_owned();
         let round = self.run().manifest().config.rounds;
         let there = self.run().calibration(round).and_then(|stored| stored.ok());
-        let there = there.filter(|found| found.local.is_some() || !local);
+        let whole = there.as_ref().is_some_and(|found| found.local.is_some() || !local);
         let calibration = match there {
-            Some(found) if !(self.simulated || conformal || held_out) => found,
-            _ => {
+            Some(found) if whole && !(self.simulated || conformal || held_out) => found,
+            before => {
                 let (new, parts) = (self.evidence()?, Parts { local, conformal });
                 let (run, threads) = (self.findings.run(), self.findings.threads());
                 let found = run.calibration_of(&self.posterior, (new.as_ref(), parts), threads);
-                found.map_err(|why| error(&path, Fault::Uncalibrated { why }))?
+                let mut found = found.map_err(|why| error(&path, Fault::Uncalibrated { why }))?;
+                // Levels of before are of the same posterior.
+                let levels = before.and_then(|before| before.conformal);
+                found.conformal = found.conformal.or(levels);
+                found
             }
         };
         drop(self.new);
@@ -171,7 +175,7 @@ impl Calibrator {
         let CalibrationRequest { conformal, held_out, .. } = self.request;
         let of = |spread| -> Result<(NewSimulations, usize)> {
             let new = NewSimulations { spread, rows: self.rows(spread)? };
-            let successes = new.held_out().len();
+            let successes = new.successes();
             Ok((new, successes))
         };
         if held_out && !conformal && !self.simulated {

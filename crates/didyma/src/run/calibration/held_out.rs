@@ -3,8 +3,9 @@
 use super::{NewSimulations, Spread};
 use crate::error::Result;
 use crate::evaluation::calibration::{Evidence, HeldOut, HeldOutRow, Law, share_outside};
-use crate::inference::config::{Config, Meaning, Proposal, Split};
+use crate::inference::config::{Config, Meaning, Proposal, Split, Start};
 use crate::inference::failures::Failing;
+use crate::inference::noise::SummaryNoise;
 use crate::inference::posterior::{Posterior, SampleStreams};
 use crate::inference::simulations::Records;
 use crate::inference::split::split;
@@ -13,9 +14,12 @@ use crate::inference::{RoundReport, SimulatedRow, sound};
 use crate::rng::{Purpose, Streams};
 use crate::rows::Rows;
 use crate::run::RunDir;
+use crate::training::estimator::Method;
 
 /// Held-out simulations that are asked, at most: the newest.
 const MOST: usize = 800;
+/// New simulations that are asked, at most: the first. More would only cost memory.
+const MOST_NEW: usize = 5000;
 /// Draws of the posterior that are compared with where the last round simulated.
 const OUTSIDE_DRAWS: usize = 2000;
 
@@ -48,7 +52,7 @@ impl Known<'_> {
         let missing = config.failures.meaning == Meaning::Missing;
         let success = failing.as_ref().and_then(Failing::success).filter(|_| missing);
         let (laws, rows) = match new {
-            Some(new) => (vec![self.law_of(new.spread)?], new.held_out()),
+            Some(new) => (vec![self.law_of(new.spread)?], self.new_rows(new)?),
             None => self.laws(self.held_out(&rows, &records)?)?,
         };
         let first = rows.iter().map(|row| row.round).min().unwrap_or(last);
@@ -75,6 +79,31 @@ impl Known<'_> {
         Ok(proposed.zip(drawn).map(|(proposed, drawn)| share_outside(proposed, &drawn)))
     }
 
+    /// New simulations that succeeded, the first of them. No member saw them, so that q itself is asked.
+    fn new_rows(&self, new: &NewSimulations) -> Result<Vec<HeldOutRow>> {
+        let mut noise = SummaryNoise::of(self.config());
+        let rows = new.rows.iter().filter(|row| row.x.is_ok()).take(MOST_NEW);
+        rows.map(|row| self.held_out_row(row, (None, 0), &mut noise)).collect()
+    }
+
+    /// A simulation as q is asked about it: summaries have the noise that they had in training, or would have had.
+    fn held_out_row(
+        &self,
+        row: &SimulatedRow,
+        (member, law): (Option<usize>, usize),
+        noise: &mut Option<SummaryNoise>,
+    ) -> Result<HeldOutRow> {
+        let x = row.x.as_deref().unwrap_or_default();
+        let features = match noise {
+            None => self.posterior.features(x)?,
+            Some(noise) => {
+                let noise = noise.of_row(row.round, row.index);
+                self.posterior.coordinates.noisy_features(x.iter().copied(), noise).collect()
+            }
+        };
+        Ok(HeldOutRow { round: row.round, theta: row.theta.clone(), features, member, law })
+    }
+
     /// The law that parameters of new simulations are drawn from.
     fn law_of(&self, spread: Spread) -> Result<Law> {
         let (config, after) = (self.config(), self.last.round + 1);
@@ -91,7 +120,9 @@ impl Known<'_> {
         rows: &'r [SimulatedRow],
         records: &Records,
     ) -> Result<Vec<(&'r SimulatedRow, usize)>> {
-        let (config, last) = (self.config(), self.last.round);
+        // The rows of a step that was taken by hand have a number of their own.
+        let (simulations, last) = (self.last.simulations, self.last.round);
+        let config = &Config { simulations, ..self.config().clone() };
         let mut successes: Vec<&SimulatedRow> = rows.iter().filter(|row| row.x.is_ok()).collect();
         successes.sort_by_key(|row| (row.round, row.index));
         let streams = Streams::new(config.seed);
@@ -99,7 +130,8 @@ impl Known<'_> {
         for (member, place) in self.members() {
             let split = split(records, config, last, streams.of_member(member as u32))?;
             let of_member = split.held_out.iter().map(|&row| (successes[row as usize], place));
-            found.extend(of_member.filter(|(row, _)| row.round >= self.first()));
+            let first = self.first().max(self.replaced(member) + 1);
+            found.extend(of_member.filter(|(row, _)| row.round >= first && self.is_asked(row)));
         }
         found.sort_by_key(|(row, member)| (std::cmp::Reverse(row.round), row.index, *member));
         // Where members draw their rows anew, several may hold out the same one, whose places are alike.
@@ -113,9 +145,36 @@ impl Known<'_> {
     fn first(&self) -> u32 {
         match (self.config().train.split, self.last.round) {
             (Split::Newest | Split::Pooled, last) => last,
+            _ if self.is_truncated() => self.last.round,
             (Split::Fixed, _) if self.config().proposal == Proposal::Prior => 1,
             (Split::Fixed, last) => last / 2 + 1,
         }
+    }
+
+    /// True if q is learnt by maximum likelihood from proposals that are cut from the prior: it is the posterior in the
+    /// innermost region alone, since rows of wider ones make q larger there than outside.
+    fn is_truncated(&self) -> bool {
+        let config = self.config();
+        config.proposal == Proposal::Truncated && config.estimator.method == Method::Likelihood
+    }
+
+    /// True of rows whose law q is meant to have.
+    fn is_asked(&self, row: &SimulatedRow) -> bool {
+        let inside = row.round == 1 || self.proposal(row) != Proposal::Prior;
+        !self.is_truncated() || self.last.round == 1 || inside
+    }
+
+    /// The last round after which a member went on with the weights of another, which had trained on its held-out rows; 0 if
+    /// none.
+    fn replaced(&self, member: usize) -> u32 {
+        if self.config().train.start == Start::Fresh {
+            return 0;
+        }
+        let diverged = |report: &&RoundReport| {
+            let kept = sound(&report.members, |member| Some(member.stop_reason));
+            report.round < self.last.round && kept.get(member).is_some_and(Option::is_none)
+        };
+        self.reports.iter().filter(diverged).map(|report| report.round).max().unwrap_or(0)
     }
 
     /// Members of the run that are part of the posterior: their numbers, and their places in it.
@@ -132,7 +191,7 @@ impl Known<'_> {
     fn laws(&self, rows: Vec<(&SimulatedRow, usize)>) -> Result<(Vec<Law>, Vec<HeldOutRow>)> {
         let mut laws = vec![Law::Prior];
         let mut known: Vec<((u32, Proposal), usize)> = Vec::new();
-        let mut found = Vec::new();
+        let (mut found, mut noise) = (Vec::new(), SummaryNoise::of(self.config()));
         for (row, member) in rows {
             let proposal = self.proposal(row);
             let key = (row.round, proposal);
@@ -145,8 +204,7 @@ impl Known<'_> {
                     laws.len() - 1
                 }
             };
-            let (theta, x) = (row.theta.clone(), row.x.clone().unwrap_or_default());
-            found.push(HeldOutRow { round: row.round, theta, x, member: Some(member), law });
+            found.push(self.held_out_row(row, (Some(member), law), &mut noise)?);
         }
         Ok((laws, found))
     }

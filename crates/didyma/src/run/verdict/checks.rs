@@ -1,40 +1,18 @@
 //! The checks behind a verdict, each from what the run already knows.
 
+use super::calibration::{self, RARE};
 use super::{Check, Outcome, training};
 use crate::error::Result;
-use crate::evaluation::calibration::{Calibration, Evidence, Surprise};
+use crate::evaluation::calibration::Surprise;
 use crate::inference::failures::{Correction, ValidityReport};
 use crate::inference::{RoundReport, sound};
 use crate::math::mean_and_deviation;
 use crate::rows::Rows;
 use crate::run::{Checked, Findings, Summary};
 
-/// The check without which nothing is trusted.
-pub(super) const CALIBRATION: &str = "calibration";
-
-/// p-values below which a check is doubtful, and below which it may be bad: with three of them an exact posterior is doubted in
-/// 3 of 100 runs.
-const RARE: f64 = 0.01;
-const VERY_RARE: f64 = 0.002;
-/// Deviations of a distribution function that are not worth a word, and those that are bad. A shift by δ standard deviations
-/// deviates by 2 Φ(δ/2) − 1 = 0.08 (δ = 0.2) and 0.2 (δ = 0.5), where classifiers reach a C2ST of .54 and .60.
-const SMALL: f64 = 0.08;
-const LARGE: f64 = 0.2;
-/// Mean score of the places by density from which a posterior is too wide or too narrow on the whole.
-const SIDE: f64 = 0.1;
-/// The same for tilts, in standard deviations.
-const SMALL_TILT: f64 = 0.2;
-const LARGE_TILT: f64 = 0.6;
-/// Distance of a classifier's probabilities from ½, as a root mean square, that is not worth a word: under a shift by δ standard
-/// deviations the log-odds are δ z, and d − ½ is about δ z / 4, so that it is δ / 4 = 0.05 (δ = 0.2).
-const SMALL_GUESS: f64 = 0.05;
 /// How far apart members are from which a run is doubtful (docs/choices.md), and from which it is bad.
 const APART: f64 = 0.08;
 const FAR_APART: f64 = 0.3;
-/// Shares of q where the last round simulated nothing. A proposal is wider than the posterior that it is made of, of which it
-/// leaves out less than 0.5 %; one round moves a posterior by more only while it is still far from its end.
-const OUTSIDE: f64 = 0.05;
-const MOSTLY_OUTSIDE: f64 = 0.4;
 /// Shares of q outside of the prior.
 const LEAKED: f64 = 0.05;
 const MOSTLY_LEAKED: f64 = 0.5;
@@ -44,8 +22,11 @@ const PLAIN: f64 = 0.8;
 /// The standard deviation over half the width of the central 68 %, from which a few draws make it.
 const HEAVY: f64 = 1.5;
 
+/// Views of a joint test: the smallest p-value that one of them alone can give is this share of one row.
+const VIEWS: f64 = 3.0;
+
 /// All checks of what a run found.
-pub(super) fn all(findings: &Findings, calibration: &Checked) -> Result<Vec<Check>> {
+pub(super) fn all(findings: &Findings, calibrated: &Checked) -> Result<Vec<Check>> {
     let summary = findings.results();
     let mut checks = Vec::new();
     if !summary.finished {
@@ -54,7 +35,7 @@ pub(super) fn all(findings: &Findings, calibration: &Checked) -> Result<Vec<Chec
         checks.push(Check::new("run", Outcome::Doubtful, words, "resume the run"));
     }
     let Some(last) = summary.rounds.last() else { return Ok(checks) };
-    checks.extend(calibration_checks(calibration));
+    checks.extend(calibration::checks(calibrated));
     checks.extend(observation(findings)?);
     checks.extend(members(last));
     checks.extend(training::checks(findings)?);
@@ -65,122 +46,8 @@ pub(super) fn all(findings: &Findings, calibration: &Checked) -> Result<Vec<Chec
     Ok(checks)
 }
 
-/// Places of θ, and their moments.
-pub(super) fn calibration_checks(checked: &Checked) -> Vec<Check> {
-    let next = "make new simulations for calibration";
-    match checked {
-        Err(why) => vec![Check::new(CALIBRATION, Outcome::NotChecked, why, next)],
-        Ok(found) => {
-            let more = outside(found).into_iter().chain(local(found));
-            [ranks(found), moments(found)].into_iter().chain(more).collect()
-        }
-    }
-}
-
-fn asked(found: &Calibration) -> String {
-    match found.evidence {
-        Evidence::HeldOut(..) => format!("{} held-out simulations", found.rows),
-        Evidence::New => format!("{} new simulations", found.rows),
-    }
-}
-
-fn ranks(found: &Calibration) -> Check {
-    let (p, deviation) = (found.ranks_p_value(), found.deviation());
-    let outcome = match p {
-        p if p < VERY_RARE && deviation > LARGE => Outcome::Bad,
-        p if p < RARE && deviation > SMALL => Outcome::Doubtful,
-        _ => Outcome::Good,
-    };
-    let asked = asked(found);
-    if outcome == Outcome::Good {
-        let seen = format!("a shift of {:.2} sd would be seen", found.visible);
-        return Check::good(
-            CALIBRATION,
-            format!("{asked} fall into the posterior as often as it says (p = {p:.2}; {seen})"),
-        );
-    }
-    let worst = found.ranks().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
-    let worst = worst.map_or(String::new(), |worst| {
-        let way = match (worst.shift.abs() > 0.2, worst.width) {
-            (true, _) if worst.shift > 0.0 => "too low",
-            (true, _) => "too high",
-            (_, width) if width > 1.0 => "too narrow",
-            _ => "too wide",
-        };
-        match &*worst.name {
-            "density" if worst.shift < -SIDE => ": it is too narrow".to_owned(),
-            "density" if worst.shift > SIDE => ": it is too wide".to_owned(),
-            "density" => ": its middle and its edges do not fit together".to_owned(),
-            "distance" => ": it is too high in some places and too low in others".to_owned(),
-            name => format!(": it is {way} in {name}"),
-        }
-    });
-    let words = format!(
-        "{asked} do not fall into the posterior as often as it says{worst} (p = {}, deviation {deviation:.2})",
-        p_words(p)
-    );
-    Check::new(CALIBRATION, outcome, words, "simulate more")
-}
-
-fn moments(found: &Calibration) -> Check {
-    let (name, p) = ("near the observation", found.moments_p_value);
-    let Some(first) = found.moments.first() else {
-        return Check::new(name, Outcome::NotChecked, "too few simulations are near it", "");
-    };
-    let tilt = first.tilt.abs();
-    let outcome = match p {
-        p if p < VERY_RARE && tilt > LARGE_TILT => Outcome::Bad,
-        p if p < RARE && tilt > SMALL_TILT => Outcome::Doubtful,
-        _ => Outcome::Good,
-    };
-    let near = found.near;
-    let words = match outcome {
-        Outcome::Good => format!(
-            "no shift, width or correlation is off, over all and among the {near:.0} nearest to it (p = {})",
-            p_words(p)
-        ),
-        _ => format!("{} (p = {}, by {tilt:.1} sd)", first.words, p_words(p)),
-    };
-    Check::new(name, outcome, words, if outcome == Outcome::Good { "" } else { "simulate more" })
-}
-
-/// Mass of q where nothing was simulated.
-fn outside(found: &Calibration) -> Option<Check> {
-    let (name, share) = ("region", found.outside?);
-    let outcome = match share {
-        share if share > MOSTLY_OUTSIDE => Outcome::Bad,
-        share if share > OUTSIDE => Outcome::Doubtful,
-        _ => {
-            return Some(Check::good(
-                name,
-                "the last round simulated everywhere that the posterior is",
-            ));
-        }
-    };
-    let words = format!(
-        "{:.0} % of the posterior lies where the last round simulated nothing",
-        100.0 * share
-    );
-    Some(Check::new(name, outcome, words, "simulate another round"))
-}
-
-/// The classifier's view, where there is one. It has too few trials to be more than doubtful.
-fn local(found: &Calibration) -> Option<Check> {
-    let (name, map) = ("at the observation", found.local.as_ref()?);
-    let (p, away) = (p_words(map.p_value), map.statistic.sqrt());
-    if map.p_value < RARE && away > SMALL_GUESS {
-        let words =
-            format!("a classifier tells it from the truth there (p = {p}, {away:.2} from a guess)");
-        return Some(Check::new(name, Outcome::Doubtful, words, "simulate more"));
-    }
-    Some(Check::good(name, format!("a classifier finds no error there (p = {p})")))
-}
-
-fn p_words(p: f64) -> String {
-    if p < 0.001 { format!("{p:.0e}") } else { format!("{p:.3}") }
-}
-
-/// x_o among the simulations of the last round: each summary, and all of them together.
+/// x_o among the simulations of the last round: each summary, and all of them together. Of rounds that drew from the prior the
+/// p-value is exact; proposals are around x_o, which then lies nearer to the middle than they do: the check is a mild one.
 fn observation(findings: &Findings) -> Result<Vec<Check>> {
     let name = "observation";
     let next = "look at the simulator, the prior and the units of the observation";
@@ -214,6 +81,10 @@ fn observation(findings: &Findings) -> Result<Vec<Check>> {
             odd.join(", ")
         );
         Check::new(name, Outcome::Doubtful, words, next)
+    } else if VIEWS / (found.rows + 1) as f64 > RARE {
+        let words =
+            format!("{} simulations are too few to tell whether it is like them", found.rows);
+        Check::new(name, Outcome::NotChecked, words, "simulate more a round")
     } else {
         Check::good(
             name,

@@ -1,7 +1,10 @@
 //! The verdict on a posterior: trust, check or do not trust, with the reason of every check in a line.
 
+mod calibration;
 mod checks;
 mod training;
+
+pub(crate) use calibration::p_words;
 
 use super::{Checked, Findings};
 use crate::error::Result;
@@ -102,8 +105,8 @@ impl Verdict {
     }
 
     /// The verdict of a calibration alone.
-    pub fn of_calibration(calibration: &Checked) -> Self {
-        Self::new(checks::calibration_checks(calibration))
+    pub fn of_calibration(calibrated: &Checked) -> Self {
+        Self::new(calibration::checks(calibrated))
     }
 
     /// The verdict with one more check.
@@ -115,7 +118,7 @@ impl Verdict {
     /// The worst outcome decides. Without a calibration there is no trust.
     fn new(checks: Vec<Check>) -> Self {
         let worst = checks.iter().map(|check| check.outcome).max().unwrap_or(Outcome::NotChecked);
-        let calibrated = |check: &Check| check.name == checks::CALIBRATION;
+        let calibrated = |check: &Check| check.name == calibration::CALIBRATION;
         let calibrated = checks.iter().any(|c| calibrated(c) && c.outcome == Outcome::Good);
         let word = match worst {
             Outcome::Bad => Word::DoNotTrust,
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn the_worst_check_decides_and_nothing_is_trusted_without_calibration() {
         use Outcome::{Bad, Doubtful, Good, NotChecked};
-        let calibration = checks::CALIBRATION;
+        let calibration = calibration::CALIBRATION;
         let found =
             verdict(&[(calibration, Good), ("observation", Good), ("failures", NotChecked)]);
         assert_eq!((found.word, found.reasons.len()), (Word::Trust, 2));

@@ -2,79 +2,72 @@
 
 use super::{Check, Outcome};
 use crate::error::Result;
-use crate::inference::EpochRecord;
+use crate::inference::config::Validation;
+use crate::inference::{EpochRecord, RoundReport};
 use crate::run::Findings;
 use crate::training::StopReason;
+use crate::training::estimator::Method;
 use std::collections::BTreeMap;
 
 /// Share of a member's epochs after which its validation loss should have fallen as far as it does.
 const MOST_EPOCHS: f64 = 0.75;
 /// Nats by which it still falls after them that are worth a word: one twentieth of a bit a parameter would be.
 const FALLING: f64 = 0.1;
-/// Nats between training and validation loss that are worth a word, and those that are bad.
+/// Nats between training and validation loss that are worth a word.
 const GAP: f64 = 1.5;
-const WIDE_GAP: f64 = 5.0;
 /// Simulations for each summary, at least.
 const EACH: usize = 5;
 
 /// The checks of the last round's training.
 pub(super) fn checks(findings: &Findings) -> Result<Vec<Check>> {
-    let summary = findings.results();
-    let Some(last) = summary.rounds.last() else { return Ok(Vec::new()) };
-    let mut checks = Vec::new();
-    if last.stop_reason == StopReason::Diverged {
-        let words = "training of the last round diverged, and weights from before that were kept";
-        checks.push(Check::new("training", Outcome::Bad, words, "lower train.rate"));
-    }
+    let Some(last) = findings.results().rounds.last() else { return Ok(Vec::new()) };
     let epochs = findings.run().epochs()?;
-    let last_epochs: Vec<&EpochRecord> =
+    let epochs: Vec<&EpochRecord> =
         epochs.iter().filter(|epoch| epoch.round == last.round).collect();
-    let falls = falling(&last_epochs);
-    if let Some(fell) = falls.filter(|fell| *fell > FALLING) {
-        let words = format!(
-            "the validation loss still fell, by {fell:.2} in the last quarter of its epochs"
-        );
-        checks.push(Check::new(
-            "training",
-            Outcome::Doubtful,
-            words,
-            "train longer (train.steps, train.epochs)",
-        ));
-    }
-    if let (Some(train), Some(validation)) = (last.train_loss, last.validation_loss) {
-        let gap = validation - train;
-        let outcome = match gap {
-            gap if gap > WIDE_GAP => Outcome::Bad,
-            gap if gap > GAP => Outcome::Doubtful,
-            _ => Outcome::Good,
-        };
-        if outcome != Outcome::Good {
-            let words =
-                format!("held-out simulations are fitted worse than the others, by {gap:.1} nats");
-            checks.push(Check::new(
-                "training",
-                outcome,
-                words,
-                "simulate more, or give fewer summaries",
-            ));
-        }
-    }
+    let fell = falling(&epochs);
+    let mut checks: Vec<Check> =
+        [diverged(last), still_falling(fell), gap(findings, last)].into_iter().flatten().collect();
     if checks.is_empty() {
-        checks.push(match (falls, last.validation_loss) {
-            (Some(_), Some(_)) => Check::good(
-                "training",
-                "the validation loss no longer falls, and is near the training loss",
-            ),
-            _ => Check::new(
-                "training",
-                Outcome::NotChecked,
-                "no epochs of the last round are known",
-                "",
-            ),
+        checks.push(match (fell, last.validation_loss) {
+            (Some(_), Some(_)) => Check::good("training", "the validation loss no longer falls"),
+            _ => {
+                let words = "too few epochs of the last round are known";
+                Check::new("training", Outcome::NotChecked, words, "")
+            }
         });
     }
     checks.extend(width(findings));
     Ok(checks)
+}
+
+fn diverged(last: &RoundReport) -> Option<Check> {
+    let words = "training of the last round diverged, and weights from before that were kept";
+    (last.stop_reason == StopReason::Diverged)
+        .then(|| Check::new("training", Outcome::Bad, words, "lower train.rate"))
+}
+
+fn still_falling(fell: Option<f64>) -> Option<Check> {
+    let fell = fell.filter(|fell| *fell > FALLING)?;
+    let words =
+        format!("the validation loss still fell, by {fell:.2} in the last quarter of its epochs");
+    let next = "train longer (train.steps, train.epochs)";
+    Some(Check::new("training", Outcome::Doubtful, words, next))
+}
+
+/// The gap between the losses, where both are the same estimator: else their difference has an offset without any overfit
+/// (docs/choices.md).
+fn gap(findings: &Findings, last: &RoundReport) -> Option<Check> {
+    let config = &findings.results().config;
+    let alike = config.estimator.method == Method::Likelihood
+        || config.train.validation == Validation::Random
+        || last.round == 1;
+    let gap = last.validation_loss? - last.train_loss?;
+    (alike && gap > GAP).then(|| {
+        let words =
+            format!("held-out simulations are fitted worse than the others, by {gap:.1} nats");
+        let next = "simulate more, or give fewer summaries";
+        Check::new("training", Outcome::Doubtful, words, next)
+    })
 }
 
 /// By how much the validation loss fell in the last quarter of the epochs, the mean over members; none if nothing is known.
