@@ -13,7 +13,9 @@ fn stored(run: &str) -> Value {
 fn program(folder: &Folder, seconds: &str) -> String {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
     let read = |name: &str| std::fs::read_to_string(examples.join(name)).expect("it is there");
-    let slow = format!("def simulate(theta, seed):\n    __import__('time').sleep({seconds})\n");
+    let slow = format!(
+        "def simulate(theta, seed):\n    print(file=open('made', 'a'))\n    __import__('time').sleep({seconds})\n"
+    );
     let worker = read("worker.py").replace("def simulate(theta, seed):\n", &slow);
     folder.write("worker.py", &worker);
     folder.write("problem.toml", &read("problem.toml"))
@@ -141,12 +143,16 @@ fn an_interrupted_calibration_continues() {
     let problem = program(&folder, "0");
     let run = folder.file("run");
     done(&tiny(&problem, &run, &[]));
-    program(&folder, "0.02");
+    program(&folder, "0.05");
+    let made = folder.write("made", "");
     let args = ["calibrate", &run, "--simulations", "200", "--no-local", "--workers", "2"];
     let mut command = command(&args);
     command.stderr(std::process::Stdio::piped());
-    let child = command.spawn().expect("the binary was built");
-    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let mut child = command.spawn().expect("the binary was built");
+    while std::fs::read(&made).expect("it is there").len() < 10 {
+        assert_eq!(child.try_wait().expect("it is ours"), None, "it ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
     let ended = child.wait_with_output().expect("it ends");
     let told = text(&ended.stderr);
