@@ -30,7 +30,8 @@ use std::path::PathBuf;
   didyma calibrate run --merge shard-*.db
 
 Reading the table:
-  p          how often an exact posterior has places as uneven as these: below 0.01 something is wrong
+  p          how often an exact posterior has places as uneven as these, by one line of the table: below 0.01, times the
+             number of lines, something is wrong
   deviation  how far their law is from the one it should be: 0.08 is small, 0.2 is bad
   shift      by how many sd the truth lies above the posterior (below it, if negative)
   width      sd of the truths' normal scores: above 1 the posterior is too narrow, below 1 too wide
@@ -81,7 +82,7 @@ pub struct CalibrateArgs {
     #[command(flatten)]
     pub threads: ThreadsArgs,
 
-    /// Exit with 1 if the verdict is \"do not trust\".
+    /// Exit with 1 if the verdict is "do not trust".
     #[arg(long)]
     pub strict: bool,
 

@@ -4,6 +4,7 @@
 //! ```console
 //! $ cargo run --release -p didyma-lab --example calibration            # 200 repetitions of each
 //! $ cargo run --release -p didyma-lab --example calibration -- 20      # fewer
+//! $ cargo run --release -p didyma-lab --example calibration -- 200 exact    # those alone whose name begins so
 //! ```
 //!
 //! A repetition is what the last of ten rounds of 1000 has: 400 simulations at parameters of a proposal p̃ around the exact
@@ -90,14 +91,16 @@ fn line(name: &str, exact: &Exact, found: &[Calibration]) -> Result<String> {
 }
 
 fn main() -> Result<()> {
-    let repetitions = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(200);
+    let mut arguments = std::env::args().skip(1);
+    let repetitions = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let asked = arguments.next().unwrap_or_default();
     println!("{ROWS} simulations, {DRAWS} draws each, {repetitions} repetitions\n");
     println!(
         "| q | task | effective | ranks p < .05 | p < .01 | moments p < .05 | p < .01 | uniform, p | not trusted | *do not trust* |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     for exact in [Exact::new("gaussian-linear", 1, 1.25), Exact::new("two-moons", 200, 0.1)] {
-        for (name, fault) in FAULTS {
+        for (name, fault) in FAULTS.into_iter().filter(|(name, _)| name.starts_with(&asked)) {
             let one = |i| calibration(&exact, fault, i as u64);
             let found = parallel::map(repetitions, parallel::cores(), one);
             println!("{}", line(name, &exact, &found.into_iter().collect::<Result<Vec<_>>>()?)?);

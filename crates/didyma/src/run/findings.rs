@@ -96,8 +96,8 @@ impl Findings {
     /// finished run has it written down.
     pub fn calibration(&self) -> &Checked {
         self.calibration.get_or_init(|| match (&self.posterior, self.summary.rounds.last()) {
-            (Some(_), Some(last)) if !self.is_finished() => {
-                Err(format!("it is made when all rounds are finished, and {} are", last.round))
+            (Some(_), Some(_)) if !self.is_finished() => {
+                Err("it is made when all rounds are finished".to_owned())
             }
             (Some(posterior), Some(last)) => {
                 let stored = self.run.calibration(last.round);

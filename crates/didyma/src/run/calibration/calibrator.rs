@@ -160,9 +160,12 @@ impl Calibrator {
                 let (run, threads) = (self.findings.run(), self.findings.threads());
                 let found = run.calibration_of(&self.posterior, (new.as_ref(), parts), threads);
                 let mut found = found.map_err(|why| error(&path, Fault::Uncalibrated { why }))?;
-                // Levels of before are of the same posterior.
-                let levels = before.and_then(|before| before.conformal);
-                found.conformal = found.conformal.or(levels);
+                // Levels of before are of the same posterior; its local test, of the same simulations.
+                if let Some(before) = before {
+                    let same = (before.evidence, before.rows) == (found.evidence, found.rows);
+                    found.local = found.local.or(before.local.filter(|_| same));
+                    found.conformal = found.conformal.or(before.conformal);
+                }
                 found
             }
         };

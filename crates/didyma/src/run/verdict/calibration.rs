@@ -144,7 +144,7 @@ fn moments(found: &Calibration) -> Check {
         Outcome::Good => Check::good(
             name,
             format!(
-                "no shift, width or correlation is off, over all and among the {near:.0} nearest to it (p = {p_value})"
+                "no shift, width or correlation stands out, over all and among the {near:.0} nearest to it (p = {p_value})"
             ),
         ),
         _ => {
@@ -196,7 +196,11 @@ fn local(found: &Calibration) -> Option<Check> {
 
 /// A p-value in words: small ones by their power of ten.
 pub(crate) fn p_words(p: f64) -> String {
-    if p < 0.001 { format!("{p:.0e}") } else { format!("{p:.3}") }
+    match p {
+        p if p < 0.001 => format!("{p:.0e}"),
+        p if p < 0.01 => format!("{p:.4}"),
+        p => format!("{p:.3}"),
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const MOSTLY_LEAKED: f64 = 0.5;
 const VISIBLE: f64 = 0.6;
 const PLAIN: f64 = 0.8;
 /// The standard deviation over half the width of the central 68 %, from which a few draws make it.
-const HEAVY: f64 = 1.5;
+const HEAVY: f64 = 1.3;
 
 /// Views of a joint test: the smallest p-value that one of them alone can give is this share of one row.
 const VIEWS: f64 = 3.0;
@@ -86,10 +86,10 @@ fn observation(findings: &Findings) -> Result<Vec<Check>> {
             format!("{} simulations are too few to tell whether it is like them", found.rows);
         Check::new(name, Outcome::NotChecked, words, "simulate more a round")
     } else {
-        Check::good(
-            name,
-            format!("it is like the {} simulations of the last round (p = {p:.2})", found.rows),
-        )
+        let like = if p < 0.05 { "not plainly unlike" } else { "like" };
+        let words =
+            format!("it is {like} the {} simulations of the last round (p = {p:.2})", found.rows);
+        Check::good(name, words)
     };
     Ok(vec![check])
 }
@@ -114,7 +114,7 @@ fn members(last: &RoundReport) -> Vec<Check> {
         Outcome::Good => (format!("they are {apart:.3} apart, less than {APART}"), ""),
         _ => (
             format!(
-                "they are {apart:.2} apart at the observation, more than {APART} (1 is no overlap)"
+                "they are {apart:.3} apart at the observation, more than {APART} (1 is no overlap)"
             ),
             "simulate more, or compare other seeds",
         ),

@@ -133,14 +133,25 @@ impl Verdict {
             _ => of(Outcome::Bad).chain(of(Outcome::Doubtful)).collect(),
         };
         let reasons = deciding.iter().map(|check| check.words.clone()).collect();
-        let mut next: Vec<String> = Vec::new();
-        for check in deciding.iter().filter(|check| !check.next.is_empty()) {
-            if !next.contains(&check.next) {
-                next.push(check.next.clone());
-            }
-        }
+        // What could not be checked needs a remedy, too.
+        let open = of(Outcome::NotChecked).filter(|check| check.name == calibration::CALIBRATION);
+        let open = open.filter(|_| worst >= Outcome::Doubtful);
+        let all: Vec<&Check> = deciding.iter().copied().chain(open).collect();
+        let next = remedies(all.iter().map(|check| check.next.as_str()));
         Self { word, reasons, checks, next }
     }
+}
+
+/// Each remedy once; one that another begins with is part of that.
+fn remedies<'a>(all: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let longer = |short: &str| all.clone().any(|other| other != short && other.starts_with(short));
+    let mut found: Vec<String> = Vec::new();
+    for next in all.clone().filter(|next| !next.is_empty() && !longer(next)) {
+        if !found.iter().any(|known| known == next) {
+            found.push(next.to_owned());
+        }
+    }
+    found
 }
 
 impl fmt::Display for Verdict {
@@ -156,6 +167,12 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_remedy_is_said_once() {
+        let all = ["simulate more", "", "repair it", "simulate more, or wait", "repair it"];
+        assert_eq!(remedies(all.into_iter()), ["repair it", "simulate more, or wait"]);
+    }
 
     fn verdict(outcomes: &[(&str, Outcome)]) -> Verdict {
         let check =

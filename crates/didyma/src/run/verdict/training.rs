@@ -15,6 +15,10 @@ const MOST_EPOCHS: f64 = 0.75;
 const FALLING: f64 = 0.1;
 /// Nats between training and validation loss that are worth a word.
 const GAP: f64 = 1.5;
+/// Epochs of a member from which its course can be told.
+const LEAST_EPOCHS: usize = 8;
+/// The remedy of too short a training.
+const LONGER: &str = "train longer (train.steps, train.epochs)";
 /// Simulations for each summary, at least.
 const EACH: usize = 5;
 
@@ -26,7 +30,10 @@ pub(super) fn checks(findings: &Findings) -> Result<Vec<Check>> {
         epochs.iter().filter(|epoch| epoch.round == last.round).collect();
     let fell = falling(&epochs);
     let mut checks: Vec<Check> =
-        [diverged(last), still_falling(fell), gap(findings, last)].into_iter().flatten().collect();
+        [diverged(last), short(last), still_falling(fell), gap(findings, last)]
+            .into_iter()
+            .flatten()
+            .collect();
     if checks.is_empty() {
         checks.push(match (fell, last.validation_loss) {
             (Some(_), Some(_)) => Check::good("training", "the validation loss no longer falls"),
@@ -46,12 +53,20 @@ fn diverged(last: &RoundReport) -> Option<Check> {
         .then(|| Check::new("training", Outcome::Bad, words, "lower train.rate"))
 }
 
+/// Training that its budget ended before it could tell anything of its course.
+fn short(last: &RoundReport) -> Option<Check> {
+    let budget = last.stop_reason == StopReason::Budget;
+    let epochs = if last.epochs == 1 { "epoch" } else { "epochs" };
+    let words = format!("it ended after {} {epochs}, by its budget", last.epochs);
+    (budget && (last.epochs as usize) < LEAST_EPOCHS)
+        .then(|| Check::new("training", Outcome::Doubtful, words, LONGER))
+}
+
 fn still_falling(fell: Option<f64>) -> Option<Check> {
     let fell = fell.filter(|fell| *fell > FALLING)?;
     let words =
         format!("the validation loss still fell, by {fell:.2} in the last quarter of its epochs");
-    let next = "train longer (train.steps, train.epochs)";
-    Some(Check::new("training", Outcome::Doubtful, words, next))
+    Some(Check::new("training", Outcome::Doubtful, words, LONGER))
 }
 
 /// The gap between the losses, where both are the same estimator: else their difference has an offset without any overfit
@@ -79,7 +94,7 @@ fn falling(epochs: &[&EpochRecord]) -> Option<f64> {
     let least = |losses: &[f64]| losses.iter().copied().fold(f64::INFINITY, f64::min);
     let fell = |losses: &Vec<f64>| {
         let most = ((losses.len() as f64 * MOST_EPOCHS) as usize).max(1);
-        (losses.len() >= 8).then(|| least(&losses[..most]) - least(losses))
+        (losses.len() >= LEAST_EPOCHS).then(|| least(&losses[..most]) - least(losses))
     };
     let fell: Vec<f64> = members.values().filter_map(fell).collect();
     (!fell.is_empty()).then(|| fell.iter().sum::<f64>() / fell.len() as f64)
