@@ -41,7 +41,10 @@ def test_the_example_runs_in_a_fresh_environment(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     # What it shows is what it prints, but for times, and for the last digits of arithmetic on another kind of CPU, which
     # training makes larger: as much as two seeds differ by, a third of a posterior's deviation.
-    assert words(ran.stdout) == words(shown), ran.stdout
+    (printed, verdict), (expected, _) = (text.split("\nverdict: ") for text in (ran.stdout, shown))
+    assert words(printed) == words(expected), ran.stdout
+    # Which checks are doubtful may hang on these digits.
+    assert verdict.split("\n")[0] in ("trust", "check") and "calibration:" in verdict, ran.stdout
     for name in ("amplitude", "rate"):
         (mean, _), (expected, sd) = moments(ran.stdout, name), moments(shown, name)
         assert abs(mean - expected) < sd / 3, ran.stdout

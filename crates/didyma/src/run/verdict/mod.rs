@@ -157,7 +157,9 @@ fn remedies<'a>(all: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "verdict: {}", self.word)?;
-        for Check { name, outcome, words, .. } in &self.checks {
+        let mut checks: Vec<&Check> = self.checks.iter().collect();
+        checks.sort_by_key(|check| std::cmp::Reverse(check.outcome));
+        for Check { name, outcome, words, .. } in checks {
             write!(f, "\n  {:<11}  {name}: {words}", outcome.name())?;
         }
         self.next.iter().try_for_each(|next| write!(f, "\n  next: {next}"))
@@ -195,6 +197,8 @@ mod tests {
         assert_eq!((more.word, more.checks.len(), found.checks.len()), (Word::DoNotTrust, 4, 3));
         let found = verdict(&[(calibration, Doubtful), ("members", Bad)]);
         assert_eq!((found.word, &*found.reasons[0]), (Word::DoNotTrust, "members"));
+        let told = found.to_string();
+        assert!(told.find("members") < told.find("calibration"), "the worst first: {told}");
         let json = serde_json::to_value(&found).unwrap();
         assert_eq!(json["word"], "do not trust");
         assert!(json["reasons"].is_array());
