@@ -31,9 +31,7 @@ pub fn word(remedy: &Remedy) -> String {
         }
         Remedy::ProposeSimulations { dir, count } => {
             let dir = dir.display();
-            return format!(
-                "run `didyma calibrate {dir} --simulations {count} --propose` on the command line"
-            );
+            return format!("propose {count} simulations for {dir} by `didyma calibrate`");
         }
         Remedy::OtherMethod { name } => return format!("take another method (method=\"{name}\")"),
         Remedy::RetryFailed => "go on (retry_failed=True makes the failed ones again)",
