@@ -43,8 +43,8 @@ pub use manifest::Manifest;
 pub use recorder::Recorder;
 pub use seeds::SeedSweep;
 pub use summary::Summary;
-pub(crate) use verdict::p_words;
 pub use verdict::{Check, Outcome, Verdict, Word};
+pub(crate) use verdict::{p_words, still_falling};
 
 use crate::error::{Error, FileFault, Result};
 use crate::inference::{EpochRecord, RoundReport, SimulatedRow};

@@ -3,19 +3,18 @@
 use super::commands::predicting;
 use super::words::SURPRISING;
 use crate::report::data::{RunData, checks, joint_check};
-use crate::run::{Check, Outcome, Verdict};
+use crate::run::{Check, Outcome, Verdict, still_falling};
 
 /// The name of the check that only a page makes.
 const PREDICTIVE: &str = "simulations at the posterior";
 /// What to do if they are unlike the observation.
 const NEXT: &str = "look at the simulator and the summaries, then simulate more";
 
-/// The verdict on a run, with simulations at its posterior as one more check.
+/// The verdict on a run, with simulations at its posterior, and a loss that still fell, as more checks.
 pub fn verdict(run: &RunData) -> Verdict {
-    match predictive(run) {
-        Some(check) => run.verdict.with(check),
-        None => run.verdict.clone(),
-    }
+    let round = run.summary.rounds.len() as u32;
+    let more = still_falling(&run.training, round).into_iter().chain(predictive(run));
+    more.fold(run.verdict.clone(), |verdict, check| verdict.with(check))
 }
 
 /// Do simulations at the posterior reproduce the observation? None before there is a posterior.

@@ -38,7 +38,7 @@ pub(super) fn all(findings: &Findings, calibrated: &Checked) -> Result<Vec<Check
     checks.extend(calibration::checks(calibrated));
     checks.extend(observation(findings)?);
     checks.extend(members(last));
-    checks.extend(training::checks(findings)?);
+    checks.extend(training::checks(findings));
     checks.extend(leakage(last));
     checks.extend(failures(summary, last));
     checks.extend(tails(findings)?);

@@ -5,6 +5,7 @@ mod checks;
 mod training;
 
 pub(crate) use calibration::p_words;
+pub(crate) use training::still_falling;
 
 use super::{Checked, Findings};
 use crate::error::Result;
