@@ -250,6 +250,8 @@ fn the_word_of_a_page_counts_simulations_at_the_posterior() {
     let check = Check { name, outcome: Outcome::Good, words: words.clone(), next };
     let (reasons, next) = (vec![words], Vec::new());
     data.verdict = Verdict { word: Word::Trust, reasons, checks: vec![check], next };
+    // A loss that still fell would be one more.
+    data.training.clear();
     predicted(&mut data, 1, |_| [1.0, -1.0]);
     let found = verdict(&data);
     assert_eq!((found.word, found.reasons.len(), found.next.len()), (Word::Check, 1, 1));
