@@ -84,9 +84,9 @@ impl Summary {
 }
 
 /// C2ST from which a posterior is visibly not the reference.
-const VISIBLE: f64 = 0.6;
+pub(super) const VISIBLE: f64 = 0.6;
 /// How far apart members of an ensemble are from which a user is told.
-const APART: f64 = 0.08;
+pub(super) const APART: f64 = 0.08;
 
 /// What a user should know before trusting the posterior.
 fn warnings(manifest: &Manifest, rounds: &[RoundReport]) -> Vec<String> {

@@ -37,11 +37,12 @@ impl Known<'_> {
         &self.run.manifest().config
     }
 
-    /// Does some work with the evidence: new simulations if there are some, else those of the run that were held out.
+    /// Does some work with the evidence: new simulations if there are some, else those of the run that were held out; and with
+    /// the share of the posterior where the last round simulated nothing.
     pub(super) fn asked<T>(
         &self,
         new: Option<&NewSimulations>,
-        work: impl FnOnce(&HeldOut, Evidence) -> Result<T>,
+        work: impl FnOnce(&HeldOut, Evidence, Option<f64>) -> Result<T>,
     ) -> Result<T> {
         let (config, last) = (self.config(), self.last.round);
         let mut rows = self.run.rows()?;
@@ -51,25 +52,26 @@ impl Known<'_> {
         let failing = Failing::new(self.posterior.prior(), &records, config, last, self.threads)?;
         let missing = config.failures.meaning == Meaning::Missing;
         let success = failing.as_ref().and_then(Failing::success).filter(|_| missing);
+        // A model of the round before may be lost: the rest stands without it.
+        let outside = self.outside(&rows).unwrap_or(None);
         let (laws, rows) = match new {
             Some(new) => (vec![self.law_of(new.spread)?], self.new_rows(new)?),
             None => self.laws(self.held_out(&rows, &records)?)?,
         };
         let first = rows.iter().map(|row| row.round).min().unwrap_or(last);
         let evidence = new.map_or(Evidence::HeldOut(first, last), |_| Evidence::New);
-        work(&HeldOut { posterior: self.posterior, laws, rows, success }, evidence)
+        work(&HeldOut { posterior: self.posterior, laws, rows, success }, evidence, outside)
     }
 
     /// Share of the posterior where the last round has no simulations; none where it drew from the prior, or nobody knows how.
-    pub(super) fn outside(&self) -> Result<Option<f64>> {
+    fn outside(&self, rows: &[SimulatedRow]) -> Result<Option<f64>> {
         let (last, config) = (self.last.round, self.config());
         if last == 1 || config.proposal == Proposal::Prior || self.last.drawn_elsewhere {
             return Ok(None);
         }
-        let mut rows = self.run.rows()?;
-        rows.retain(|row| row.round == last);
-        let of_prior = config.draws_of_prior(rows.len()) as u32;
-        let proposed = rows.iter().filter(|row| row.index >= of_prior);
+        let of_round = rows.iter().filter(|row| row.round == last);
+        let of_prior = config.draws_of_prior(of_round.clone().count()) as u32;
+        let proposed = of_round.filter(|row| row.index >= of_prior);
         let proposed: Vec<f64> = proposed.flat_map(|row| row.theta.iter().copied()).collect();
         let from = SampleStreams::new(Streams::new(config.seed), Purpose::HeldOut, last);
         let drawn = self.posterior.draw(OUTSIDE_DRAWS, from, self.threads)?.theta;

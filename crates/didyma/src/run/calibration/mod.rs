@@ -82,11 +82,10 @@ impl RunDir {
         }
         let known = Known { run: self, posterior, reports: &reports, last, threads };
         let streams = Streams::new(self.manifest().config.seed);
-        let found = known.asked(new, |held_out, evidence| {
+        let found = known.asked(new, |held_out, evidence, outside| {
             let sets = held_out.sets(DRAWS, &streams, threads)?;
             let mut found = Calibration::of(held_out, &sets, evidence, &streams, threads)?;
-            // A model of the round before may be lost: the rest stands without it.
-            found.outside = known.outside().unwrap_or(None);
+            found.outside = outside;
             if parts.local {
                 found.local = LocalMap::of(held_out, &sets, &streams, threads)?;
             }

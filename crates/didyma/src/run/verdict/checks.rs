@@ -8,16 +8,15 @@ use crate::inference::failures::{Correction, ValidityReport};
 use crate::inference::{RoundReport, sound};
 use crate::math::mean_and_deviation;
 use crate::rows::Rows;
+use crate::run::summary::{APART, VISIBLE};
 use crate::run::{Checked, Findings, Summary};
 
-/// How far apart members are from which a run is doubtful (docs/choices.md), and from which it is bad.
-const APART: f64 = 0.08;
+/// How far apart members are from which a run is bad; from [`APART`] on it is doubtful (docs/choices.md).
 const FAR_APART: f64 = 0.3;
 /// Shares of q outside of the prior.
 const LEAKED: f64 = 0.05;
 const MOSTLY_LEAKED: f64 = 0.5;
-/// C2ST where the truth is known: visibly not the reference, and far from it.
-const VISIBLE: f64 = 0.6;
+/// C2ST from which a posterior is far from the reference; from [`VISIBLE`] on it is visibly not the reference.
 const PLAIN: f64 = 0.8;
 /// The standard deviation over half the width of the central 68 %, from which a few draws make it.
 const HEAVY: f64 = 1.3;
